@@ -1,4 +1,4 @@
-"""The demo, on its own script; the scripts of the gallery run when the documentation is built."""
+"""examples/demo.py with a small script; the scripts of the gallery run when documentation is built."""
 
 import ast
 import shlex
@@ -26,7 +26,7 @@ plt.show()
 
 
 @pytest.fixture
-def shown(tmp_path, monkeypatch, capsys) -> str:
+def demo_output(tmp_path, monkeypatch, capsys) -> str:
     """Return the output of a demo with one small part."""
     (tmp_path / "plot_squares.py").write_text(SCRIPT)
     monkeypatch.chdir(tmp_path)
@@ -34,15 +34,15 @@ def shown(tmp_path, monkeypatch, capsys) -> str:
     return capsys.readouterr().out
 
 
-def test_each_part_has_its_title_its_output_and_its_figure(shown):
-    lines = shown.splitlines()
+def test_each_part_has_its_title_its_output_and_its_figure(demo_output):
+    lines = demo_output.splitlines()
     title = lines.index("=== 1. Squares of numbers")
     assert title < lines.index("1, 4, 9") < lines.index("figure: out/squares.png")
     assert Path("out/squares.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_the_commands_that_it_ends_with_run(shown, capsys):
-    words = [shlex.split(line) for line in shown.partition("Try next\n")[2].splitlines() if line]
+def test_the_commands_that_it_ends_with_run(demo_output, capsys):
+    words = [shlex.split(line) for line in demo_output.partition("Try next\n")[2].splitlines() if line]
     assert [command[1] for command in words] == ["train", "explain", "report"]
     assert all(command[0].endswith("unkernel") for command in words)
     for command in words:

@@ -58,26 +58,26 @@ def run_pytest(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
 @pytest.mark.parametrize("options", [(), ("-n", "2")], ids=["one process", "two processes"])
 def test_unexpected_skips_fail(tmp_path: Path, options: tuple[str, ...]) -> None:
     (tmp_path / "test_some.py").write_text(SKIPPED_TESTS)
-    done = run_pytest(tmp_path, *options)
-    assert done.returncode == 1, done.stdout
-    assert "1 failed, 1 passed, 1 skipped, 1 xfailed, 1 error" in done.stdout
+    completed = run_pytest(tmp_path, *options)
+    assert completed.returncode == 1, completed.stdout
+    assert "1 failed, 1 passed, 1 skipped, 1 xfailed, 1 error" in completed.stdout
     assert (
         "test_some.py:10: skipped for a reason that is not in tests/expected_skips.toml: too tired"
-        in done.stdout
+        in completed.stdout
     )
-    assert "could not import 'no_such_library'" in done.stdout
+    assert "could not import 'no_such_library'" in completed.stdout
 
 
 @pytest.mark.parametrize("options", [(), ("-n", "2")], ids=["one process", "two processes"])
 def test_unexpected_skips_of_whole_files_fail(tmp_path: Path, options: tuple[str, ...]) -> None:
     (tmp_path / "test_some.py").write_text("import pytest; pytest.importorskip('no_such_library')")
-    done = run_pytest(tmp_path, *options)
-    assert done.returncode != 0
-    assert "is not in tests/expected_skips.toml: could not import 'no_such_library'" in done.stdout
+    completed = run_pytest(tmp_path, *options)
+    assert completed.returncode != 0
+    assert "is not in tests/expected_skips.toml: could not import 'no_such_library'" in completed.stdout
 
 
 def test_the_variable_switches_it_on() -> None:
-    """The name set in .ci/common is the one that conftest.py reads."""
+    """.ci/common sets the variable that conftest.py reads."""
     assert '"UNKERNEL_NO_SKIPS"' in (TESTS / "conftest.py").read_text(encoding="utf-8")
     common = TESTS.parent / ".ci" / "common"  # missing in a source archive
     assert not common.exists() or "export UNKERNEL_NO_SKIPS=1" in common.read_text(encoding="utf-8")
@@ -94,6 +94,6 @@ def test_skips_for_missing_data_are_expected(
     folder: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(datasets, "folder", lambda: tmp_path / folder if folder else None)
-    with pytest.raises(FileNotFoundError) as missing:
+    with pytest.raises(FileNotFoundError) as error:
         datasets.path("a9a")
-    assert any(re.match(entry["reason"], str(missing.value)) for entry in ENTRIES)
+    assert any(re.match(entry["reason"], str(error.value)) for entry in ENTRIES)

@@ -1,4 +1,4 @@
-"""Errors about memory name what needs how much, and give advice."""
+"""Errors about memory name the table and its size, and give advice."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from unkernel.poly import _base
 
 
 @pytest.fixture
-def little(monkeypatch):
-    """Make it look as if 20 MB were free."""
+def with_20_megabytes(monkeypatch):
+    """Set the free memory that the package sees to 20 MB."""
     monkeypatch.setattr(_base, "available_bytes", lambda: 20_000_000)
 
 
 @pytest.mark.parametrize("degree", [1, 2])
 @pytest.mark.parametrize("estimator", [PolySVC, PolyLogisticRegression])
-def test_rows_times_classes(little, estimator, degree):
+def test_rows_times_classes(with_20_megabytes, estimator, degree):
     rows = 2500
     X = np.array([[(k >> bit) & 1 for bit in range(12)] for k in range(rows)], float)
     options = {"penalty": "l2"} if estimator is PolyLogisticRegression else {}
@@ -28,13 +28,13 @@ def test_rows_times_classes(little, estimator, degree):
         estimator(degree=degree, **options).fit(X, np.arange(rows))
 
 
-def test_weights_of_many_features(little):
+def test_weights_of_many_features(with_20_megabytes):
     X = np.eye(600, 20_000)
     with pytest.raises(MemoryError, match="the weights of all features and classes need about"):
         PolySVC(degree=1).fit(np.hstack([X, np.random.default_rng(0).random((600, 3000))]), np.arange(600))
 
 
-def test_condensed_rows_that_are_dense(little):
+def test_condensed_rows_that_are_dense(with_20_megabytes):
     X = np.random.default_rng(0).random((50, 1000))
     with pytest.raises(MemoryError, match=r'storage="condensed" needs about .* and 20\.0 MB are'):
         PolySVC(degree=2, storage="condensed").fit(X, np.arange(50) % 2)
@@ -55,9 +55,9 @@ def flat(labels):
 
 
 def test_partial_trees_of_many_children():
-    """Children of different labels take memory per child; of the same label, per pair."""
+    """Memory grows with the children of a node, and with the pairs of children of the same label."""
     trees = [flat(f"a{k}" for k in range(2000)), flat("abc"), "(S (b w))"]
     assert np.isfinite(TreeSVC("ptk", normalize=False).fit(trees, [0, 1, 1]).decision_function(trees)).all()
-    many = flat("a" for _ in range(3000))
+    wide_tree = flat("a" for _ in range(3000))
     with pytest.raises(MemoryError, match="3000 and 3000 children have more than 8388608 pairs of children"):
-        TreeSVC("ptk", normalize=False).fit([many, flat("ab")], [0, 1])
+        TreeSVC("ptk", normalize=False).fit([wide_tree, flat("ab")], [0, 1])

@@ -79,16 +79,16 @@ ASK_TREES = BLOCK + textwrap.dedent("""
 
 
 def predict_without_packages(program: str, rows: Path, paths: list[Path]) -> dict[str, dict]:
-    done = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-c", program, rows, *paths], capture_output=True, text=True, check=False
     )
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+    assert completed.returncode == 0, completed.stderr
+    return json.loads(completed.stdout)
 
 
 def compiled(names: list[str], folder: Path) -> dict[Path, object]:
-    """Return each model compiled and saved; kernel models with every engine that supports them."""
-    made = {}
+    """Compile and save models, kernel models with every engine that supports them; return them by path."""
+    classifiers = {}
     for name in names:
         model = unkernel.read_model(GOLDEN / name)
         engines = ["auto"]
@@ -101,59 +101,59 @@ def compiled(names: list[str], folder: Path) -> dict[Path, object]:
                 continue
             path = folder / f"{name}-{engine}.uk"
             fast.save(path)
-            made[path] = fast
+            classifiers[path] = fast
         if not isinstance(model, KernelModel | TreeModel):
             model.save(folder / f"{name}.uk")
-            made[folder / f"{name}.uk"] = unkernel.CompiledClassifier(model)
-    return made
+            classifiers[folder / f"{name}.uk"] = unkernel.CompiledClassifier(model)
+    return classifiers
 
 
 def test_models_of_rows(tmp_path):
     dense = read_svmlight(GOLDEN / "multi.test.svm").X.toarray()[:20]
     np.save(tmp_path / "rows.npy", dense)
-    made = compiled(ROWS, tmp_path)
-    assert len(made) > 2 * len(ROWS)
+    classifiers = compiled(ROWS, tmp_path)
+    assert len(classifiers) > 2 * len(ROWS)
     learner = unkernel.PolySVC(degree=2).fit(dense > 0, np.arange(20) % 3)
     learner.save(tmp_path / "learned.uk")
-    made[tmp_path / "learned.uk"] = unkernel.load(tmp_path / "learned.uk")
-    for path, found in predict_without_packages(ASK_ROWS, tmp_path / "rows.npy", list(made)).items():
-        fast = made[Path(path)]
+    classifiers[tmp_path / "learned.uk"] = unkernel.load(tmp_path / "learned.uk")
+    for path, answers in predict_without_packages(ASK_ROWS, tmp_path / "rows.npy", list(classifiers)).items():
+        fast = classifiers[Path(path)]
         X = dense[:, : fast.n_features_in_]
         X = np.pad(X, ((0, 0), (0, fast.n_features_in_ - X.shape[1])))
-        np.testing.assert_array_equal(np.array(found["scores"]), fast.decision_function(X))
-        assert found["classes"] == found["lists"] == fast.predict(X).tolist()
-        np.testing.assert_allclose(found["one"], fast.decision_function(X[:1])[0], rtol=1e-9, atol=1e-9)
-        assert found["ids"] == found["worker"] == fast.score_one([0, 2, 3])
-        assert (found["probability"] is None) == (fast.decision.probability is None)
-        if found["probability"] is not None:
-            np.testing.assert_array_equal(np.array(found["probability"]), fast.predict_proba(X))
+        np.testing.assert_array_equal(np.array(answers["scores"]), fast.decision_function(X))
+        assert answers["classes"] == answers["lists"] == fast.predict(X).tolist()
+        np.testing.assert_allclose(answers["one"], fast.decision_function(X[:1])[0], rtol=1e-9, atol=1e-9)
+        assert answers["ids"] == answers["worker"] == fast.score_one([0, 2, 3])
+        assert (answers["probability"] is None) == (fast.decision.probability is None)
+        if answers["probability"] is not None:
+            np.testing.assert_array_equal(np.array(answers["probability"]), fast.predict_proba(X))
         ids = np.flatnonzero(X[0]).tolist()
         try:
-            assert found["explained"] == fast.explain(ids).score
+            assert answers["explained"] == fast.explain(ids).score
         except ValueError as refused:
-            assert found["explained"] == str(refused)
+            assert answers["explained"] == str(refused)
 
 
 def test_models_of_trees(tmp_path):
-    made = {}
+    classifiers = {}
     for name in TREES:
         try:
             model = unkernel.read_model(GOLDEN / name)
-        except unkernel.FormatError:  # some are included because they cannot be read
+        except unkernel.FormatError:  # some golden files are of kinds that are refused
             continue
-        made |= {tmp_path / f"{name}.uk": unkernel.compile(model)}
+        classifiers |= {tmp_path / f"{name}.uk": unkernel.compile(model)}
         unkernel.compile(model).save(tmp_path / f"{name}.uk")
-    assert len(made) > 20
+    assert len(classifiers) > 20
     tree = "(S (NP (D the) (N dog)) (VP (V sees) (NP (N cats))))"
-    for path, found in predict_without_packages(ASK_TREES, tmp_path, list(made)).items():
-        fast = made[Path(path)]
+    for path, answers in predict_without_packages(ASK_TREES, tmp_path, list(classifiers)).items():
+        fast = classifiers[Path(path)]
         forest = unkernel.Forest({name: [tree] for name in fast.model.support.trees} or [tree])
-        np.testing.assert_array_equal(np.array(found["scores"]), fast.decision_function(forest))
-        assert found["classes"] == fast.predict(forest).tolist()
+        np.testing.assert_array_equal(np.array(answers["scores"]), fast.decision_function(forest))
+        assert answers["classes"] == fast.predict(forest).tolist()
         try:
-            assert found["explained"] == fast.explain(forest).score
+            assert answers["explained"] == fast.explain(forest).score
         except ValueError as refused:
-            assert found["explained"] == str(refused)
+            assert answers["explained"] == str(refused)
 
 
 def test_parsers_and_chunkers():
@@ -183,15 +183,15 @@ def test_parsers_and_chunkers():
             assert parser.explain(some, top=2), path.stem
             print(path.stem)
     """)
-    done = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-c", program, PARSERS], capture_output=True, text=True, check=False
     )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.split() == sorted(path.stem for path in PARSERS.glob("*.uk"))
+    assert completed.returncode == 0, completed.stderr
+    assert completed.stdout.split() == sorted(path.stem for path in PARSERS.glob("*.uk"))
 
 
 def test_answers_bring_in_no_more_than_they_need():
-    """A parser starts fast by not importing code for explanations, notebooks or masked arrays."""
+    """Parsing imports no code for explanations, notebooks or masked arrays, so that it starts fast."""
     program = textwrap.dedent("""
         import sys
         import numpy
@@ -206,16 +206,16 @@ def test_answers_bring_in_no_more_than_they_need():
     needless = {"numpy.ma", "html", "unkernel.engines.trees.classifier", "unkernel.engines.explain.fragments"}
     needless |= {"unkernel.engines.explain.explanation", "unkernel.parsing.explanation"}
     for kind in ("trees-rich", "bunsetsu-svm", "chunks-svm"):
-        done = subprocess.run(
+        completed = subprocess.run(
             [sys.executable, "-c", program, PARSERS, kind], capture_output=True, text=True, check=False
         )
-        assert done.returncode == 0, done.stderr
-        assert "unkernel.parsing.parser_model" in done.stdout.split()
-        assert not needless & set(done.stdout.split()), kind
+        assert completed.returncode == 0, completed.stderr
+        assert "unkernel.parsing.parser_model" in completed.stdout.split()
+        assert not needless & set(completed.stdout.split()), kind
 
 
 def test_compiling_a_model_needs_no_more(tmp_path):
-    """Chunkers compile their model when they are loaded."""
+    """Chunkers are compiled when they are loaded, so compiling must need no other package."""
     unkernel.read_model(GOLDEN / "libsvm-poly2.model").save(tmp_path / "m.uk")
     program = BLOCK + textwrap.dedent("""
         import unkernel
@@ -223,11 +223,11 @@ def test_compiling_a_model_needs_no_more(tmp_path):
         for engine in ("auto", "split"):
             print(unkernel.compile(load_model(sys.argv[1]), engine).score_one([1, 2]))
     """)
-    done = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-c", program, tmp_path / "m.uk"], capture_output=True, text=True, check=False
     )
-    assert done.returncode == 0, done.stderr
-    assert len(done.stdout.split()) == 2
+    assert completed.returncode == 0, completed.stderr
+    assert len(completed.stdout.split()) == 2
 
 
 def test_sparse_rows_are_taken_where_the_caller_has_scipy(tmp_path):
@@ -257,8 +257,8 @@ def test_the_blocked_modules_cannot_be_imported():
             except ModuleNotFoundError:
                 print(name)
     """)
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert set(done.stdout.split()) == set(BLOCKED)
+    completed = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert set(completed.stdout.split()) == set(BLOCKED)
 
 
 def run_with(packages: tuple[str, ...], folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -282,22 +282,22 @@ PARSE = "import sys, unkernel; print(unkernel.load(sys.argv[1]).parse(sys.argv[2
 
 
 def test_numpy_and_the_backend_of_nanobind_are_all_that_loading_needs(tmp_path):
-    done = run_with(
+    completed = run_with(
         ("numpy", "nanobind-backend"), tmp_path, "-c", PARSE, MODEL, str(PARSERS / "bunsetsu.knp")
     )
-    assert (done.returncode, done.stdout) == (0, "True\n"), done.stderr
+    assert (completed.returncode, completed.stdout) == (0, "True\n"), completed.stderr
 
 
 def test_errors_without_nanobind_backend_say_what_to_install(tmp_path):
-    done = run_with(("numpy",), tmp_path, "-c", PARSE, MODEL, "none")
-    assert done.stderr.splitlines()[-1].startswith("ImportError: ")
-    assert "pip install nanobind-backend" in done.stderr.splitlines()[-1]
+    completed = run_with(("numpy",), tmp_path, "-c", PARSE, MODEL, "none")
+    assert completed.stderr.splitlines()[-1].startswith("ImportError: ")
+    assert "pip install nanobind-backend" in completed.stderr.splitlines()[-1]
 
 
 def test_the_command_line_names_missing_packages(tmp_path):
-    done = run_with(("numpy", "nanobind-backend"), tmp_path, "-m", "unkernel", "inspect", MODEL)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == (
+    completed = run_with(("numpy", "nanobind-backend"), tmp_path, "-m", "unkernel", "inspect", MODEL)
+    assert (completed.returncode, completed.stdout) == (2, "")
+    assert completed.stderr == (
         "unkernel: error: the command line needs rich, scikit-learn, scipy, typer, zstandard, which are not "
         "installed: pip install rich scikit-learn scipy typer zstandard\n"
     )

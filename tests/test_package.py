@@ -17,7 +17,7 @@ import unkernel
 from reference.processes import output_of
 from unkernel import _core
 
-# A contract: other projects rely on these.
+# Other projects rely on these names.
 PUBLIC = {
     "CompiledClassifier",
     "ConjunctionModel",
@@ -35,13 +35,15 @@ def test_version_is_that_of_the_metadata() -> None:
 
 
 def test_the_wheel_has_a_bill_of_materials() -> None:
-    """A bill of materials in the place of PEP 770: compiled-in code, and every required library."""
+    """The bill is where PEP 770 says, and lists compiled-in code and all required libraries."""
     files = importlib.metadata.files("unkernel") or []
     (place,) = [file for file in files if "sboms" in file.parts]
     materials = json.loads(place.read_text())
-    named = {component["name"] for component in materials["components"]}
+    component_names = {component["name"] for component in materials["components"]}
     needed = importlib.metadata.requires("unkernel") or []
-    assert {re.split(r"[<>=;\[ ]", one)[0] for one in needed if "extra ==" not in one} | {"nanobind"} == named
+    assert {
+        re.split(r"[<>=;\[ ]", requirement)[0] for requirement in needed if "extra ==" not in requirement
+    } | {"nanobind"} == component_names
     assert materials["metadata"]["component"]["version"] == unkernel.__version__
 
 
@@ -52,7 +54,7 @@ def test_public_names_exist() -> None:
 
 
 def test_dir_lists_only_public_names() -> None:
-    """``dir(unkernel)`` shows only the promised names, besides its rooms."""
+    """``dir(unkernel)`` lists only the names in ``__all__`` and the rooms."""
     listed = {name for name in dir(unkernel) if not name.startswith("_")}
     rooms = {name for name in listed if importlib.util.find_spec(f"unkernel.{name}")}
     assert listed - rooms - {"TYPE_CHECKING", "lazy_names"} <= set(unkernel.__all__)
@@ -89,16 +91,16 @@ def test_metadata_name_the_licence_and_the_command() -> None:
 
 def test_free_threaded_pythons_are_refused_in_words() -> None:
     program = "import sys; sys.version = '3.14.0 free-threading build (main)'; import unkernel"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
-    assert done.returncode == 1
-    assert done.stderr.splitlines()[-1] == (
+    completed = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert completed.returncode == 1
+    assert completed.stderr.splitlines()[-1] == (
         "ImportError: unkernel needs a Python with the global interpreter lock, and this one is "
         "free-threaded; use the ordinary build of Python 3.14.0"
     )
 
 
 def test_importing_prints_nothing_and_imports_no_large_packages() -> None:
-    """Import stays cheap by avoiding imports; a test on seconds would fail only by chance."""
+    """Large packages would make the import slow; a limit in seconds would fail by chance."""
     code = "import sys, json, unkernel; print(json.dumps(sorted(sys.modules)))"
     modules = set(json.loads(output_of(code)))
     unwanted = {

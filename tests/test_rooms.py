@@ -1,4 +1,4 @@
-"""Rooms know only the rooms below them, even in strings; lazy names are those that type checkers see.
+"""Rooms name only rooms below them, even in strings; lazy names are those that type checkers see.
 
 import-linter (pyproject.toml) checks imports, but does not look into strings.
 """
@@ -51,12 +51,14 @@ def strings(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def named_above(path: Path, room: str) -> list[str]:
-    """Return the places where a file names rooms above its own, or commands."""
+    """Return the lines of a file with strings that name commands or rooms above the file's room."""
     order = layers()
     (level,) = [number for number, rooms in enumerate(order) if room in rooms]
-    same_floor = [other for other in order[level] if other != room]
-    others = [other for rooms in order[:level] for other in rooms] + same_floor
-    above = "|".join(other for other in others if other not in PUBLIC_NAMES.get(room, ()))
+    same_floor = [other_room for other_room in order[level] if other_room != room]
+    forbidden_rooms = [other_room for rooms in order[:level] for other_room in rooms] + same_floor
+    above = "|".join(
+        other_room for other_room in forbidden_rooms if other_room not in PUBLIC_NAMES.get(room, ())
+    )
     classifier = re.compile(rf"\bunkernel[./]({above})\b")
     commands = "train|tune|predict|compile|inspect|explain|bench|parse|evaluate|serve"
     command = re.compile(rf"\bunkernel ({commands})\b")
@@ -77,12 +79,12 @@ def test_no_string_names_a_room_above(room):
 
 def test_names_of_rooms_above_are_found_in_strings(tmp_path, monkeypatch):
     monkeypatch.setattr("test_rooms.SOURCE" if __name__ == "test_rooms" else f"{__name__}.SOURCE", tmp_path)
-    bad = tmp_path / "bad.py"
-    bad.write_text(
+    source_file = tmp_path / "bad.py"
+    source_file.write_text(
         '"""unkernel.parsing in a docstring is fine."""\n'
         'a = "unkernel.parsing.chunks"\nb = f"{a} see unkernel parse"\nc = "unkernel.data.files"\n'
     )
-    assert len(named_above(bad, "models")) == 2
+    assert len(named_above(source_file, "models")) == 2
 
 
 @pytest.mark.parametrize("path", LAZY, ids=lambda path: str(path.parent.relative_to(SOURCE.parent)))
@@ -90,11 +92,11 @@ def test_lazy_names_are_those_that_type_checkers_see(path):
     """Each name is imported under TYPE_CHECKING, is in ``__all__``, and gives the same object."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     (guarded,) = [node for node in tree.body if isinstance(node, ast.If)]
-    seen = {name.name for node in guarded.body for name in node.names}
+    type_checked = {name.name for node in guarded.body for name in node.names}
     eager = {name.name for node in tree.body if isinstance(node, ast.ImportFrom) for name in node.names}
     package = ".".join(path.parent.relative_to(SOURCE.parent).parts)
     module = __import__(package, fromlist=["*"])
-    assert seen | (eager & set(module.__all__)) == set(module.__all__)
+    assert type_checked | (eager & set(module.__all__)) == set(module.__all__)
     for node in guarded.body:
         for name in node.names:
             assert getattr(module, name.name) is getattr(__import__(node.module, fromlist=["*"]), name.name)
@@ -114,9 +116,7 @@ def test_every_registered_kind_has_a_loader():
 
 
 def imports(path: Path) -> Iterator[tuple[str, str | None]]:
-    """Yield modules and names that a file imports, including inside functions, but not for type checkers
-    only.
-    """
+    """Yield the modules and names that a file imports at run time, also inside functions."""
 
     def visit(node: ast.AST) -> Iterator[tuple[str, str | None]]:
         if isinstance(node, ast.Import):
@@ -154,7 +154,8 @@ def import_graph(source: Path) -> dict[str, set[str]]:
         return lazy_sources_of(paths[module]).get(str(name), module) if module in paths else module
 
     return {
-        own: {module_of(*one) for one in imports(path)} & paths.keys() - {own} for own, path in paths.items()
+        module_name: {module_of(*imported) for imported in imports(path)} & paths.keys() - {module_name}
+        for module_name, path in paths.items()
     }
 
 

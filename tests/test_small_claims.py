@@ -1,4 +1,4 @@
-"""Small files whose content would take much memory or time."""
+"""Small files that would take much memory or time are refused or read quickly."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def test_limit_errors_travel():
 
 
 def test_trained_models_need_no_raised_limit(tmp_path):
-    """Many classes, few rows: the file's size accounts for the memory of a trained model."""
+    """A trained model of many classes and few rows stays within the memory limit of its file."""
     rng = np.random.default_rng(0)
     X, y = (rng.random((300, 40)) < 0.2).astype(float), np.arange(300) % 60
     fitted = PolyLogisticRegression(degree=2, max_iter=20, tol=1e-1).fit(X, y)
@@ -169,16 +169,16 @@ def hashed_words(width, column=0):
     return PlanStep("text", table, NumberedNames("hash", width))
 
 
-def doubled(first, times):
+def doubled(first_step, times):
     """Return a plan in which each step uses the vector of the previous one twice."""
-    result = [first]
+    result = [first_step]
     for number in range(times):
         result.append(steps.concatenate([number] * 2, JoinedNames([result[-1].names] * 2)))
     return Plan(["a"], result)
 
 
 @pytest.mark.parametrize(
-    "first",
+    "first_step",
     [
         steps.numbers([0], ["a"]),
         steps.one_hot([0], [steps.categories({"x": 0}, unknown=-1)], ["a = x"]),
@@ -187,16 +187,16 @@ def doubled(first, times):
     ],
     ids=["numbers", "one_hot", "words", "hashed"],
 )
-def test_vectors_that_are_used_twice_again_and_again(tmp_path, first):
+def test_vectors_that_are_used_twice_again_and_again(tmp_path, first_step):
     """29 steps, each stored in a few bytes, would take gigabytes per record."""
     with pytest.raises(LimitError, match=r"the vectors of a record would take [\d.e+]+ GB"):
-        reread(tmp_path, doubled(first, 28))
-    again = reread(tmp_path, doubled(first, 4))
-    assert again.n_features == 16 * len(first.names)
+        reread(tmp_path, doubled(first_step, 28))
+    restored = reread(tmp_path, doubled(first_step, 4))
+    assert restored.n_features == 16 * len(first_step.names)
 
 
 def test_an_endless_number_of_doublings(tmp_path):
-    """Names that only claim to be as many as needed: numbers of entries must not become long integers."""
+    """Sizes that double endlessly are refused before they become long integers."""
     result = [steps.numbers([0], ["a"])]
     result += [steps.concatenate([number] * 2, NumberedNames("x", 9)) for number in range(3000)]
     with pytest.raises(LimitError, match="the vectors of a record would take"):
@@ -219,20 +219,20 @@ def test_an_array_that_many_steps_use(tmp_path):
 
 def test_plans_of_hashed_words_need_no_raised_limit(tmp_path):
     """Fifty columns of 2^20 features each, which stay sparse, and their union, normalized in two ways."""
-    found, parts = [], []
+    plan_steps, parts = [], []
     for column in range(50):
         words = hashed_words(2**20, column)
-        found += [words, PlanStep("normalize", {"input": len(found), "norm": "l2"}, words.names)]
-        parts.append(len(found) - 1)
-    names = JoinedNames([found[part].names for part in parts])
-    found.append(steps.concatenate(parts, names))
-    union = len(found) - 1
-    found += [PlanStep("normalize", {"input": union, "norm": norm}, names) for norm in ("l1", "max")]
-    plan = Plan([f"c{column}" for column in range(50)], found)
+        plan_steps += [words, PlanStep("normalize", {"input": len(plan_steps), "norm": "l2"}, words.names)]
+        parts.append(len(plan_steps) - 1)
+    names = JoinedNames([plan_steps[part].names for part in parts])
+    plan_steps.append(steps.concatenate(parts, names))
+    union = len(plan_steps) - 1
+    plan_steps += [PlanStep("normalize", {"input": union, "norm": norm}, names) for norm in ("l1", "max")]
+    plan = Plan([f"c{column}" for column in range(50)], plan_steps)
     assert reread(tmp_path, plan).n_features == 50 * 2**20
-    twice = [found[1], steps.concatenate([0, 0, 0], JoinedNames([found[0].names] * 3))]
-    again = reread(tmp_path, Plan(["c0"], [found[0], *twice]))
-    assert again.n_features == 3 * 2**20
+    twice = [plan_steps[1], steps.concatenate([0, 0, 0], JoinedNames([plan_steps[0].names] * 3))]
+    restored = reread(tmp_path, Plan(["c0"], [plan_steps[0], *twice]))
+    assert restored.n_features == 3 * 2**20
 
 
 # --- Templates --------------------------------------------------------------------------------------------
@@ -248,12 +248,12 @@ def many_templates(count):
 
 
 def test_templates_are_compared_in_less_than_quadratic_time():
-    """Comparing each with all others would take minutes."""
+    """Comparing all pairs of templates would take minutes."""
     text = many_templates(40_000)
     new_spec(text, "templates", "none")
-    first = text.splitlines()[1]
+    first_template = text.splitlines()[1]
     with pytest.raises(FormatError, match="occurs twice"):
-        new_spec(text.replace("[labels]", f"{first}\n[labels]"), "templates", "none")
+        new_spec(text.replace("[labels]", f"{first_template}\n[labels]"), "templates", "none")
 
 
 def test_a_number_of_features_that_is_only_claimed(tmp_path, chunker):
@@ -268,7 +268,7 @@ def test_a_number_of_features_that_is_only_claimed(tmp_path, chunker):
 
 
 def test_equal_states():
-    """Appending each to all others would take n * n steps for n states."""
+    """Comparing all pairs of n states would take n * n steps."""
     tables = builders.build_expanded(
         builders.Machine(make_slots_model(0, 2)), head=Head(grouped=8, sum_bytes=1e6)
     )

@@ -45,7 +45,7 @@ def test_calls_after_the_time_limit_fail(fast, tokenizer, count):
 
 @pytest.mark.parametrize("letters", [60_000, 10**7])
 def test_a_text_of_any_length_ends_in_time(tokenizer, letters):
-    """On this thread, and on a separate one."""
+    """Short texts are tokenized on this thread, long texts on a separate thread."""
     texts = ["a." * (letters // 2)] * 1000  # a minute, at least
     with TimeLimit(0.2), pytest.raises(TimeoutError):
         for text in texts:

@@ -1,4 +1,4 @@
-"""The checks in tools/ find the mistakes that they are made for."""
+"""Programs in tools/: checks find faults, and generated pages are current."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ def problems(folder: Path, file: str, text: str) -> list[str]:
     path = folder / file
     path.parent.mkdir(parents=True)
     path.write_text(text)
-    found, _ = check_includes.check(folder)
-    return [line.removeprefix(str(path)) for line in found]
+    lines, _ = check_includes.check(folder)
+    return [line.removeprefix(str(path)) for line in lines]
 
 
 def test_the_core_passes_the_check() -> None:
@@ -132,8 +132,8 @@ def test_a_folder_that_is_no_room(tmp_path: Path) -> None:
 def test_long_files(tmp_path: Path, lines: int, refused: int, remarked: int) -> None:
     (tmp_path / "base").mkdir()
     (tmp_path / "base" / "a.hpp").write_text("\n" * lines)
-    found, remarks = check_includes.check(tmp_path)
-    assert (len(found), len(remarks)) == (refused, remarked)
+    faults, remarks = check_includes.check(tmp_path)
+    assert (len(faults), len(remarks)) == (refused, remarked)
 
 
 def test_main_fails_on_a_violation(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -184,8 +184,8 @@ check_names = tool("check_names")
 HEIGHT = {"models": 0, "engines": 1, "cutplane": 2, "cli": 3}
 
 
-def named(folder: Path, file: str, text: str) -> list[str]:
-    """Return the complaints of the check about one file beside a room with the public name ``RankSVM``."""
+def faults_of_names(folder: Path, file: str, text: str) -> list[str]:
+    """Return the faults that check_names finds in a file, where a room defines ``RankSVM``."""
     for path, content in (("cutplane/__init__.py", '__all__ = ["RankSVM", "rank"]\n'), (file, text)):
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_text(content)
@@ -208,7 +208,7 @@ def test_the_package_passes_the_check_of_names() -> None:
     ],
 )
 def test_a_string_that_names_a_room_above_is_found(tmp_path: Path, text: str, problem: str) -> None:
-    assert named(tmp_path, "engines/classifier.py", text) == [problem]
+    assert faults_of_names(tmp_path, "engines/classifier.py", text) == [problem]
 
 
 @pytest.mark.parametrize(
@@ -222,7 +222,7 @@ def test_a_string_that_names_a_room_above_is_found(tmp_path: Path, text: str, pr
     ],
 )
 def test_docstrings_and_lower_rooms_can_be_named(tmp_path: Path, file: str, text: str) -> None:
-    assert named(tmp_path, file, text) == []
+    assert faults_of_names(tmp_path, file, text) == []
 
 
 def test_the_page_of_pipelines_is_current() -> None:
@@ -272,8 +272,8 @@ def test_the_tables_of_rooms_follow_the_import_contract(
     for name, words in (("roof", "Keep :func:`rain` out."), ("kitchen", "Cook\n``meals``.\n\nAnd more.")):
         (tmp_path / "src" / "house" / name).mkdir(parents=True)
         (tmp_path / "src" / "house" / name / "__init__.py").write_text(f'"""{words}"""', encoding="utf-8")
-    (said, table) = rooms.python_tables(project, tmp_path / "src")
-    assert said == "In `src/house`, the lowest rooms first:"
+    (heading, table) = rooms.python_tables(project, tmp_path / "src")
+    assert heading == "In `src/house`, the lowest rooms first:"
     assert table.splitlines()[2:] == [
         "| 1 | `kitchen` | Cook `meals`. |",
         "| 2 | `roof` | Keep `rain` out. |",
@@ -309,10 +309,10 @@ def release(folder: Path, package: str, recipe: str, heading: str) -> Path:
     ],
 )
 def test_a_release_has_one_version(
-    tmp_path: Path, package: str, recipe: str, heading: str, named: list[str]
+    tmp_path: Path, package: str, recipe: str, heading: str, faults_of_names: list[str]
 ) -> None:
     messages = check_release.problems("v1.2.3", release(tmp_path, package, recipe, heading))
-    assert [line.split()[0] for line in messages] == named
+    assert [line.split()[0] for line in messages] == faults_of_names
 
 
 @pytest.mark.parametrize("arguments", [[], ["1.2.3"], ["v1.2"], ["v1.2.3", "v1.2.4"]])
@@ -386,7 +386,7 @@ def raise_error() -> None:
 
 @pytest.mark.hostile
 @pytest.mark.parametrize(
-    ("harm", "said"),
+    ("harm", "words"),
     [
         (hang, "took more than 0.2 s of the processor's time"),
         (die, "ended the process: SIGKILL"),
@@ -395,7 +395,7 @@ def raise_error() -> None:
     ],
 )
 def test_inputs_that_do_harm_are_found_and_kept(
-    harm: Callable[[], None], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    harm: Callable[[], None], words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fuzz_models = tool("fuzz_models")
     monkeypatch.setattr(fuzz_models, "ROOT", tmp_path)
@@ -412,5 +412,5 @@ def test_inputs_that_do_harm_are_found_and_kept(
     campaign = fuzz_models.Campaign(make_family("clusters"), seed=1, runs=8, log=None)
     campaign.run_kind(make_family("clusters")[0], range(8))
     count = campaign.counts["word clusters"]
-    assert count.runs == 8 and len(count.failures) == 1 and said in count.failures[0]
+    assert count.runs == 8 and len(count.failures) == 1 and words in count.failures[0]
     assert (tmp_path / "word-clusters-1-3.uk").read_bytes()

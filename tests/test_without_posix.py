@@ -1,4 +1,4 @@
-"""The package without POSIX: every module can be imported, and models are trained and saved."""
+"""Without the modules of POSIX systems, every module can be imported, and models are trained and saved."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ def run(program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_every_module_can_be_imported() -> None:
-    done = run(IMPORT_ALL)
-    assert done.returncode == 0, done.stderr
-    failures: dict[str, str] = json.loads(done.stdout)
+    completed = run(IMPORT_ALL)
+    assert completed.returncode == 0, completed.stderr
+    failures: dict[str, str] = json.loads(completed.stdout)
     assert [words for words in failures.values() if "which is not installed" not in words] == []
 
 
@@ -79,18 +79,23 @@ sys.exit(main(["parse", sys.argv[1], "-"]))
 
 
 def test_models_are_trained_saved_and_loaded(tmp_path: Path) -> None:
-    done = run(TRAIN_AND_SAVE, str(tmp_path))
-    assert done.returncode == 0, done.stderr
+    completed = run(TRAIN_AND_SAVE, str(tmp_path))
+    assert completed.returncode == 0, completed.stderr
 
 
 def test_serving_is_refused_in_one_line() -> None:
-    done = run(SERVE, str(TESTS / "parsing" / "golden" / "text-parser.uk"))
-    assert done.returncode == 2
-    assert done.stderr.startswith("unkernel: error: serving models needs a POSIX system"), done.stderr
-    assert done.stderr.count("\n") == 1
+    completed = run(SERVE, str(TESTS / "parsing" / "golden" / "text-parser.uk"))
+    assert completed.returncode == 2
+    assert completed.stderr.startswith("unkernel: error: serving models needs a POSIX system"), (
+        completed.stderr
+    )
+    assert completed.stderr.count("\n") == 1
 
 
 def test_stdin_is_refused_in_one_line() -> None:
-    done = run(PREDICT_STDIN, str(TESTS / "parsing" / "golden" / "text-parser.uk"))
-    assert done.returncode == 2
-    assert done.stderr == "unkernel: error: -: this system cannot open stdin by a name; name a file instead\n"
+    completed = run(PREDICT_STDIN, str(TESTS / "parsing" / "golden" / "text-parser.uk"))
+    assert completed.returncode == 2
+    assert (
+        completed.stderr
+        == "unkernel: error: -: this system cannot open stdin by a name; name a file instead\n"
+    )

@@ -1,4 +1,4 @@
-"""Files that only a server runs: they at least parse, and refer to existing names."""
+"""Workflows and CI scripts, which only servers run, can be parsed and refer to existing names."""
 
 from __future__ import annotations
 
@@ -60,8 +60,8 @@ def test_every_make_target_that_is_named_exists(path: Path) -> None:
         pattern = r"(?:`|^|\$ )make ([a-z][a-z-]*)"
     else:
         pattern = r"^(?:.*(?:run:|step \"[^\"]*\"))?\s*make ([a-z][a-z-]*)"
-    named = set(re.findall(pattern, path.read_text(encoding="utf-8"), re.MULTILINE))
-    assert named <= targets()
+    target_names = set(re.findall(pattern, path.read_text(encoding="utf-8"), re.MULTILINE))
+    assert target_names <= targets()
 
 
 def test_the_pattern_for_targets_finds_some() -> None:
@@ -87,7 +87,7 @@ def nightly_steps() -> list[str]:
 
 
 def test_a_job_runs_each_nightly_step() -> None:
-    """The words of the matrix select every step of .ci/nightly exactly once."""
+    """The matrix of the workflow selects every step of .ci/nightly exactly once."""
     jobs = parsed(ROOT / ".github" / "workflows" / "nightly.yml")["jobs"]
     words = jobs["nightly"]["strategy"]["matrix"]["steps"]
     assert len(nightly_steps()) > 10
@@ -96,7 +96,7 @@ def test_a_job_runs_each_nightly_step() -> None:
 
 
 def test_nightly_steps_continue_after_a_failure_and_report_it(tmp_path: Path) -> None:
-    """The script itself, with other steps: the last lines list each result, and the exit code is 1."""
+    """The script with other steps lists all results at the end, and exits with 1."""
     script = (ROOT / ".ci" / "nightly").read_text(encoding="utf-8")
     script = re.sub(r"^(install_what|is_here clang).*\n", "", script, flags=re.MULTILINE)
     steps = 'step "bad" eval "false; echo never"\nstep "good" echo fine\nstep "other" false\n'
@@ -109,19 +109,19 @@ def test_nightly_steps_continue_after_a_failure_and_report_it(tmp_path: Path) ->
         (("good",), 0, ["passed good"]),
         (("goo", "ba"), 1, ["FAILED bad", "passed good"]),
     ):
-        done = subprocess.run(
+        completed = subprocess.run(
             ["bash", tmp_path / ".ci" / "nightly", *words], capture_output=True, text=True, check=False
         )
-        assert done.returncode == code, done.stdout + done.stderr
-        assert "never" not in done.stdout
-        assert re.sub(r" +\d+ s +", " ", done.stdout).splitlines()[-len(message) :] == message
+        assert completed.returncode == code, completed.stdout + completed.stderr
+        assert "never" not in completed.stdout
+        assert re.sub(r" +\d+ s +", " ", completed.stdout).splitlines()[-len(message) :] == message
     assert (tmp_path / "build" / "nightly" / "good.txt").read_text() == "fine\n"
 
 
 def test_the_conda_recipe_has_the_requirements_of_the_package() -> None:
     recipe = parsed(ROOT / "packaging" / "conda" / "recipe.yaml")
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    needed = {one.replace(" ", "") for one in recipe["requirements"]["run"]}
+    needed = {requirement.replace(" ", "") for requirement in recipe["requirements"]["run"]}
     assert needed == {*project["dependencies"], f"python{project['requires-python']}"}
     assert recipe["context"]["version"] == unkernel.__version__
 

@@ -1,4 +1,4 @@
-"""The KServe predictor, against KServe itself."""
+"""The KServe predictor, used through KServe."""
 
 from __future__ import annotations
 
@@ -58,10 +58,10 @@ def test_tensors(model):
     request = InferRequest(model_name="income", infer_inputs=[numbers, texts], request_id="7")
     answer = asyncio.run(model.predict(request))
     assert (answer.id, answer.model_name) == ("7", "income")
-    without = InferRequest(model_name="income", infer_inputs=[numbers, texts])
-    assert isinstance(asyncio.run(model.predict(without)).id, str)
+    without_id = InferRequest(model_name="income", infer_inputs=[numbers, texts])
+    assert isinstance(asyncio.run(model.predict(without_id)).id, str)
     result = {output.name: output for output in answer.outputs}
-    assert [str(one) for one in result["predict"].data] == LABELS
+    assert [str(label) for label in result["predict"].data] == LABELS
     assert result["probabilities"].shape == [len(RECORDS), 2]
     assert [input_type["name"] for input_type in model.get_input_types()] == ["age", "job"]
     assert [output_type["name"] for output_type in model.get_output_types()] == [

@@ -1,4 +1,4 @@
-"""The MLflow flavour, against MLflow itself."""
+"""The MLflow flavour, used through MLflow."""
 
 from __future__ import annotations
 
@@ -85,5 +85,5 @@ def test_texts(tmp_path):
     flavour.save_model(parser, tmp_path / "text")
     function = mlflow.pyfunc.load_model(str(tmp_path / "text"))
     text = (GOLDEN / "text.raw").read_text()
-    (found,) = function.predict(pandas.DataFrame({"text": [text]}))
-    assert len(str(found)) > len(text)
+    (parsed,) = function.predict(pandas.DataFrame({"text": [text]}))
+    assert len(str(parsed)) > len(text)

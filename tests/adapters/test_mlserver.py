@@ -1,4 +1,4 @@
-"""The MLServer runtime, against MLServer itself."""
+"""The MLServer runtime, used through MLServer."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def runtime(fast, tmp_path) -> UnkernelRuntime:
     return served(tmp_path)  # the folder
 
 
-def asked(**columns) -> InferenceRequest:
+def make_request(**columns) -> InferenceRequest:
     inputs = [
         StringCodec.encode_input(name, values)
         if isinstance(values[0], str)
@@ -58,7 +58,7 @@ def asked(**columns) -> InferenceRequest:
 
 
 def test_records(runtime, fast):
-    answer = asyncio.run(runtime.predict(asked(**RECORDS)))
+    answer = asyncio.run(runtime.predict(make_request(**RECORDS)))
     result = {output.name: output for output in answer.outputs}
     assert StringCodec.decode_output(result["predict"]) == LABELS.tolist()
     shares = NumpyCodec.decode_output(result["probabilities"])
@@ -76,7 +76,7 @@ def test_inputs_and_outputs_of_the_model_are_described(runtime):
 
 
 def test_only_requested_outputs_are_returned(runtime):
-    request = asked(**RECORDS)
+    request = make_request(**RECORDS)
     request.outputs = [RequestOutput(name="scores")]
     assert [output.name for output in asyncio.run(runtime.predict(request)).outputs] == ["scores"]
 
@@ -84,9 +84,9 @@ def test_only_requested_outputs_are_returned(runtime):
 def test_rows_are_predicted_and_bad_rows_refused(tmp_path):
     PolySVC(degree=2).fit(np.eye(4), [0, 1, 0, 1]).save(tmp_path / "rows.uk")
     runtime = served(tmp_path / "rows.uk")
-    answer = asyncio.run(runtime.predict(asked(rows=np.eye(4).tolist())))
+    answer = asyncio.run(runtime.predict(make_request(rows=np.eye(4).tolist())))
     assert NumpyCodec.decode_output(answer.outputs[0]).reshape(-1).tolist() == [0, 1, 0, 1]
     with pytest.raises(InferenceError, match="the input 'rows' is missing"):
-        asyncio.run(runtime.predict(asked(other=[[1.0]])))
+        asyncio.run(runtime.predict(make_request(other=[[1.0]])))
     with pytest.raises(InferenceError, match="3 features"):
-        asyncio.run(runtime.predict(asked(rows=np.eye(3).tolist())))
+        asyncio.run(runtime.predict(make_request(rows=np.eye(3).tolist())))

@@ -1,4 +1,4 @@
-"""The adapters inside the servers for which they are made, each in its own process."""
+"""Adapters inside MLServer, KServe and MLflow, which run in separate processes."""
 
 from __future__ import annotations
 
@@ -34,25 +34,25 @@ TENSORS = {
 
 
 def needs(*modules: str) -> pytest.MarkDecorator:
-    missing = [module for module in modules if find_spec(module) is None]
-    return pytest.mark.skipif(bool(missing), reason=f"not installed: {', '.join(missing)}")
+    missing_modules = [module for module in modules if find_spec(module) is None]
+    return pytest.mark.skipif(bool(missing_modules), reason=f"not installed: {', '.join(missing_modules)}")
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a folder with one model."""
     pipeline = make_pipeline(RecordEncoder(), PolyLogisticRegression(degree=2)).fit(RECORDS, LABELS)
-    made = tmp_path_factory.mktemp("model")
-    unkernel.compile(pipeline).save(made / "model.uk")
-    return made
+    model_folder = tmp_path_factory.mktemp("model")
+    unkernel.compile(pipeline).save(model_folder / "model.uk")
+    return model_folder
 
 
 def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        return int(free.getsockname()[1])
+    with socket.create_server(("127.0.0.1", 0)) as free_socket:
+        return int(free_socket.getsockname()[1])
 
 
-def asked(port: int, path: str, body: Any) -> Any:
+def send_request(port: int, path: str, body: Any) -> Any:
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
     connection.request("POST", path, json.dumps(body), {"content-type": "application/json"})
     response = connection.getresponse()
@@ -64,7 +64,7 @@ def asked(port: int, path: str, body: Any) -> Any:
 
 @contextmanager
 def running(command: list[str], **environment: str) -> Iterator[Callable[[int, str, Any], Any]]:
-    """Yield a running server's function for requests, once it has started."""
+    """Start a server, and yield a function that sends requests to it."""
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
     everything = os.environ | {"PATH": path} | environment
     with subprocess.Popen([sys.executable, *command], env=everything) as process:
@@ -73,7 +73,7 @@ def running(command: list[str], **environment: str) -> Iterator[Callable[[int, s
             fault: Exception | None = None
             for _ in range(2 * PATIENCE):
                 try:
-                    return asked(port, path, body)
+                    return send_request(port, path, body)
                 except OSError as error:
                     fault = error
                 assert process.poll() is None, "the server ended"
@@ -87,8 +87,8 @@ def running(command: list[str], **environment: str) -> Iterator[Callable[[int, s
 
 
 def predictions(answer: Any) -> list[str]:
-    (found,) = [output["data"] for output in answer["outputs"] if output["name"] == "predict"]
-    return list(found)
+    (data,) = [output["data"] for output in answer["outputs"] if output["name"] == "predict"]
+    return list(data)
 
 
 @needs("mlserver")
@@ -97,10 +97,10 @@ def test_mlserver(folder: Path):
     settings["parameters"] = {"uri": "./model.uk", "version": "1"}  # type: ignore[assignment]
     (folder / "model-settings.json").write_text(json.dumps(settings))
     port = free_port()
-    own = {"HOST": "127.0.0.1", "HTTP_PORT": str(port), "GRPC_PORT": str(free_port())}
-    own |= {"METRICS_ENDPOINT": "", "PARALLEL_WORKERS": "0"}
+    server_settings = {"HOST": "127.0.0.1", "HTTP_PORT": str(port), "GRPC_PORT": str(free_port())}
+    server_settings |= {"METRICS_ENDPOINT": "", "PARALLEL_WORKERS": "0"}
     command = ["-c", "from mlserver.cli import main; main()", "start", str(folder)]
-    with running(command, **{f"MLSERVER_{name}": value for name, value in own.items()}) as ask:
+    with running(command, **{f"MLSERVER_{name}": value for name, value in server_settings.items()}) as ask:
         assert predictions(ask(port, "/v2/models/income/infer", TENSORS)) == LABELS[:3]
 
 

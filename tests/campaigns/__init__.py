@@ -1,5 +1,5 @@
-"""Campaigns against the whole package: kills, full disks, threads, memory, numbers.
+"""Campaigns that test the whole package: kills, full disks, threads, memory, numbers.
 
 Each is a program (``python -m campaigns.kills --help`` in the folder ``tests``) that runs as long as
-requested, and exits with 1 if a promise was broken. The tests in this folder run short versions.
+requested, and exits with 1 if a check failed. The tests in this folder run short versions.
 """

@@ -1,4 +1,4 @@
-"""Predictions of generated models for generated records by all interfaces: each record must have one answer.
+"""Check that all interfaces give the same answers, with generated models and records.
 
     python -m campaigns.answers --cases 10000 --seed 0
 
@@ -15,7 +15,7 @@ import time
 
 from one_answer.comparison import RECORDS, run_model
 
-EVERY_SECONDS = 60  # between two lines of progress
+REPORT_SECONDS = 60  # between two lines of progress
 
 
 def main() -> int:
@@ -23,19 +23,19 @@ def main() -> int:
     parser.add_argument("--cases", type=int, default=10000)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--model", type=int, help="the number of the only model to ask")
-    given = parser.parse_args()
-    os.fsync = lambda _: None  # type: ignore[assignment]  # files of models need not outlast a power cut
-    numbers = [given.model] if given.model is not None else range(-(-given.cases // RECORDS))
-    found, message = 0, time.monotonic()
+    options = parser.parse_args()
+    os.fsync = lambda _: None  # type: ignore[assignment]  # saves time: these files need not survive a power cut
+    numbers = [options.model] if options.model is not None else range(-(-options.cases // RECORDS))
+    n_differences, last_report = 0, time.monotonic()
     for number in numbers:
-        for difference in run_model(number, given.seed):
-            found += 1
+        for difference in run_model(number, options.seed):
+            n_differences += 1
             print(f"model {number}: {difference}", flush=True)
-        if time.monotonic() - message > EVERY_SECONDS:
-            message = time.monotonic()
-            print(f"{(number + 1) * RECORDS:,} cases, {found:,} differences", flush=True)
-    print(f"{len(numbers) * RECORDS:,} cases, {found:,} differences")
-    return int(found > 0)
+        if time.monotonic() - last_report > REPORT_SECONDS:
+            last_report = time.monotonic()
+            print(f"{(number + 1) * RECORDS:,} cases, {n_differences:,} differences", flush=True)
+    print(f"{len(numbers) * RECORDS:,} cases, {n_differences:,} differences")
+    return int(n_differences > 0)
 
 
 if __name__ == "__main__":

@@ -23,10 +23,10 @@ TREES = ["(S (A a) (B b))", "(S (B b) (A a))", "(S (A a) (A a))", "(T (B b) (S (
 
 def stored_scores() -> Iterator[tuple[str, Any]]:
     """Yield the scores of every golden model file and of every foreign golden model."""
-    questions = {name: asked for name, _, asked in golden_models.make_models()}
+    inputs_of_model = {name: inputs for name, _, inputs in golden_models.make_models()}
     for path in sorted(golden_models.FILES.glob("*.uk")):
-        asked = questions[path.stem.partition("-")[2]]
-        yield path.stem, golden_models.open_model(path).decision_function(asked)
+        inputs = inputs_of_model[path.stem.partition("-")[2]]
+        yield path.stem, golden_models.open_model(path).decision_function(inputs)
     for path in sorted((golden_models.TESTS / "golden").glob("lib*.model")):
         rows = golden_models.rows("multi" if "multi" in path.name else "binary")
         compiled = unkernel.compile(unkernel.read_model(path), measure=False)

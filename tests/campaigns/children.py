@@ -1,4 +1,4 @@
-"""Runs work in forked children that end at a chosen moment: killed, or out of disk space."""
+"""Run work in forked children that are killed, or run out of disk space, at a chosen moment."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from typing import Protocol
 
 Work = Callable[[Path], object]
 
-# File system events that Python reports before they happen
+# Audit events that Python raises before it accesses the file system
 # (https://docs.python.org/3/library/audit_events.html).
 FILE_EVENTS = {
     "open",
@@ -56,7 +56,7 @@ NEVER = Never()
 
 @dataclass(frozen=True)
 class AfterSeconds(Never):
-    """The parent kills the child some time after the work began."""
+    """A kill by the parent, some time after the work began."""
 
     seconds: float
 
@@ -67,18 +67,18 @@ class AfterSeconds(Never):
 
 @dataclass(frozen=True)
 class BeforeEvent(Never):
-    """Kills the child just before it accesses the file system of its folder for the n-th time."""
+    """A kill just before the child accesses its folder for the n-th time."""
 
     number: int
 
     def arm(self, folder: Path) -> None:
-        left = self.number
+        remaining = self.number
 
         def hook(event: str, arguments: tuple[object, ...]) -> None:
-            nonlocal left
+            nonlocal remaining
             if _touches(folder, event, arguments):
-                left -= 1
-                if left == 0:
+                remaining -= 1
+                if remaining == 0:
                     os.kill(os.getpid(), signal.SIGKILL)
 
         sys.addaudithook(hook)
@@ -86,7 +86,7 @@ class BeforeEvent(Never):
 
 @dataclass(frozen=True)
 class AtByte(Never):
-    """Kills the child in the middle of a write, when a file would exceed this size."""
+    """A kill in the middle of a write, when a file would exceed a size."""
 
     size: int
 
@@ -98,7 +98,7 @@ class AtByte(Never):
 
 @dataclass(frozen=True)
 class FullDisk(Never):
-    """No kill: writing beyond a size fails like on a full disk, except for the error's number."""
+    """No kill: writing beyond a size fails like on a full disk, but with another error number."""
 
     size: int
 
@@ -108,17 +108,17 @@ class FullDisk(Never):
 
 @dataclass(frozen=True)
 class FailedFlush(Never):
-    """No kill: the disk is full when the system is asked to flush a file for the n-th time."""
+    """No kill: the n-th flush of a file fails because the disk is full."""
 
     number: int
 
     def arm(self, folder: Path) -> None:
-        left = self.number
+        remaining = self.number
 
         def fsync(_: int) -> None:
-            nonlocal left
-            left -= 1
-            if left == 0:
+            nonlocal remaining
+            remaining -= 1
+            if remaining == 0:
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
         os.fsync = fsync  # type: ignore[assignment]
@@ -149,7 +149,7 @@ class Child:
     moment: Moment
 
     def end(self) -> Ended:
-        """Wait for its end."""
+        """Wait until the process ends."""
         self.moment.wait(self.number)
         with os.fdopen(self.output, "rb") as pipe:
             output = pipe.read().decode(errors="replace")
@@ -190,7 +190,7 @@ def _work_and_exit(work: Work, folder: Path, moment: Moment, output: int) -> Non
 
 
 def count_events(work: Work, folder: Path) -> int:
-    """Return how many times some work accesses the file system of its folder."""
+    """Return how many times some work accesses its folder."""
 
     def counted(folder: Path) -> None:
         events = 0

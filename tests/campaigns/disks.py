@@ -1,4 +1,4 @@
-"""Full disks, read-only folders, and several processes that save at once.
+"""Full disks, read-only folders, and several processes that save at the same time.
 
     python -m campaigns.disks --sizes 200 --saves 500
 
@@ -29,9 +29,7 @@ from unkernel import CuttingPlaneSVC, load
 
 
 def check_refused(trial: Trial, folder: Path, ended: Ended) -> None:
-    """Check that the work failed with a place, and changed nothing except the state that the next run
-    continues from.
-    """
+    """Check that the error names a file, and that no file changed except checkpoints."""
     assert ended.code > 0, f"ended with {ended.code}: {ended.last_line}"
     assert any(name.split("/")[0] in ended.said for name in names(folder)), (
         f"no file is named: {ended.last_line}"
@@ -40,16 +38,16 @@ def check_refused(trial: Trial, folder: Path, ended: Ended) -> None:
         assert (folder / name).read_bytes() == (trial.place / "old" / name).read_bytes(), (
             f"{name} has changed"
         )
-    left = {
+    new_files = {
         name
         for name in names(folder) - names(trial.place / "new")
         if Path(name).parts[0] not in trial.task.passing
     }
-    assert not left, f"{sorted(left)} left"
+    assert not new_files, f"{sorted(new_files)} left"
 
 
 def check_full_disk(trial: Trial, moment: Moment) -> bool:
-    """Return whether the work failed; it succeeds if it needs fewer bytes than the disk has."""
+    """Return whether the work failed; with enough free bytes, it succeeds."""
     folder = copied(trial.place / "old", trial.place / "now")
     ended = run(trial.task.work, folder, moment)
     if ended.code == 0:
@@ -69,7 +67,7 @@ def check_ends_well(trial: Trial, folder: Path) -> None:
 
 @contextmanager
 def small_disk(place: Path, size: int) -> Iterator[Path]:
-    """Yield a file system of a few pages in memory; only root can have one."""
+    """Yield a file system of a few pages in memory; only root can mount it."""
     place.mkdir(exist_ok=True)
     _mount("-t", "tmpfs", "-o", f"size={size}", "none", str(place))
     try:
@@ -91,7 +89,7 @@ def can_mount() -> bool:
 
 
 def check_real_full_disk(trial: Trial, pages: int) -> bool:
-    """Do the same as `check_full_disk`, on a file system with this number of free pages."""
+    """Check a full disk like `check_full_disk`, on a file system with a number of free pages."""
     used = sum(
         -(-(trial.place / "old" / name).stat().st_size // 4096) + 1 for name in names(trial.place / "old")
     )
@@ -188,7 +186,7 @@ def campaign(sizes: int, saves: int, seed: int) -> int:
 
 
 def drawn_sizes(trial: Trial, count: int, rng: random.Random) -> list[int]:
-    """Return the first bytes, the last ones, and some in between."""
+    """Return sizes of disks: a few bytes, nearly enough bytes, and random sizes in between."""
     ends = [0, 1, 2, 100, trial.largest - 2, trial.largest - 1]
     return ends + [rng.randrange(trial.largest) for _ in range(count - len(ends))]
 
@@ -206,8 +204,8 @@ def main() -> int:
     parser.add_argument("--sizes", type=int, default=200, help="sizes at which each work meets a full disk")
     parser.add_argument("--saves", type=int, default=500, help="how often each of three processes saves")
     parser.add_argument("--seed", type=int, default=1)
-    given = parser.parse_args()
-    return campaign(given.sizes, given.saves, given.seed) > 0
+    options = parser.parse_args()
+    return campaign(options.sizes, options.saves, options.seed) > 0
 
 
 if __name__ == "__main__":

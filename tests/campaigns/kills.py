@@ -2,10 +2,10 @@
 
     python -m campaigns.kills --kills 1000 --seed 1
 
-Each round takes a task, kills it once or several times, and checks every output: it must be the complete old
-or new version. Then the task runs to its end: its outputs must equal those of an undisturbed run, and no
-other file may remain, including temporary ones. Moments are random: a time, a file system event, or a byte of
-a file at which the process dies in the middle of a write.
+Each round kills a task once or several times, and checks that every output is the complete old or new
+version. Then the task runs to its end: its outputs must equal those of an undisturbed run, and no other file
+may remain, not even a temporary file. Kills are at a random time, at a random file system event, or when a
+file reaches a random size, in the middle of a write.
 """
 
 from __future__ import annotations
@@ -58,17 +58,17 @@ class Trial:
         assert ended.code == 0, f"the run after {moments} failed: {ended.last_line}"
         for name in self.task.outputs:
             assert self.task.alike(folder / name, self.place / "new" / name), f"{name} after {moments}"
-        left = names(folder) - names(self.place / "new")
-        assert not left, f"{sorted(left)} left after {moments}"
+        new_files = names(folder) - names(self.place / "new")
+        assert not new_files, f"{sorted(new_files)} left after {moments}"
 
     def _check_whole(self, folder: Path, moment: Moment) -> None:
         for name in self.task.outputs:
-            old = (folder / name).read_bytes() == (self.place / "old" / name).read_bytes()
-            assert old or self.task.alike(folder / name, self.place / "new" / name), f"{name} at {moment}"
+            is_old = (folder / name).read_bytes() == (self.place / "old" / name).read_bytes()
+            assert is_old or self.task.alike(folder / name, self.place / "new" / name), f"{name} at {moment}"
 
 
 def drawn(trial: Trial, rng: random.Random, events: int) -> list[Moment]:
-    """Return one to three random moments of all kinds."""
+    """Return one to three random moments, each of a random kind."""
     kinds = [
         lambda: AfterSeconds(rng.uniform(0, trial.seconds)),
         lambda: BeforeEvent(rng.randint(1, events)),
@@ -77,11 +77,11 @@ def drawn(trial: Trial, rng: random.Random, events: int) -> list[Moment]:
     return [rng.choice(kinds)() for _ in range(rng.randint(1, 3))]
 
 
-def campaign(kills: int, seed: int, chosen: Iterable[str] = TASKS) -> Counter[str]:
-    """Kill each task equally often, slow ones a twentieth; return the kills of each, and "failures"."""
+def campaign(kills: int, seed: int, task_names: Iterable[str] = TASKS) -> Counter[str]:
+    """Kill all tasks, slow tasks a twentieth as often as others; count kills by task, and "failures"."""
     rng = random.Random(seed)
-    done: Counter[str] = Counter(failures=0)
-    parts = {name: 1 if TASKS[name].slow else 20 for name in chosen}
+    counts: Counter[str] = Counter(failures=0)
+    parts = {name: 1 if TASKS[name].slow else 20 for name in task_names}
     for name, part in parts.items():
         share = math.ceil(kills * part / sum(parts.values()))
         with tempfile.TemporaryDirectory() as place:
@@ -91,11 +91,11 @@ def campaign(kills: int, seed: int, chosen: Iterable[str] = TASKS) -> Counter[st
                 try:
                     trial.round(drawn(trial, rng, events))
                 except AssertionError as error:
-                    done["failures"] += 1
+                    counts["failures"] += 1
                     print(f"{name}: {error}", file=sys.stderr)
-        done[name] = trial.kills.total()
+        counts[name] = trial.kills.total()
         print(f"{name}: {trial.kills.total()} kills, {dict(trial.kills)}", flush=True)
-    return done
+    return counts
 
 
 def main() -> int:
@@ -103,10 +103,10 @@ def main() -> int:
     parser.add_argument("--kills", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--tasks", nargs="*", default=list(TASKS), choices=list(TASKS))
-    given = parser.parse_args()
-    done = campaign(given.kills, given.seed, given.tasks)
-    failures = done.pop("failures")
-    print(f"{done.total()} kills, {failures} failures (seed {given.seed})")
+    options = parser.parse_args()
+    counts = campaign(options.kills, options.seed, options.tasks)
+    failures = counts.pop("failures")
+    print(f"{counts.total()} kills, {failures} failures (seed {options.seed})")
     return failures > 0
 
 

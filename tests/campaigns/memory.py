@@ -1,10 +1,10 @@
-"""Memory budgets hold: with little more address space than promised, the work still succeeds.
+"""Check memory budgets: with little more address space than the budget, work still succeeds.
 
     python -m campaigns.memory
 
 Each task runs in a forked child whose address space may grow by 1.2 times its budget, plus 32 MB for the
 stacks of threads and for libraries loaded late. Tasks that fail are repeated with more memory, to find how
-far off the promise was.
+much they need.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ def holds(work: Work, budget: float, factor: float) -> str | None:
     """Run the work with a limit of budget times factor; return None, or the last line of its error."""
 
     def limited(_: Path) -> None:
-        most = address_space_bytes() + SLACK + int(factor * budget)
-        resource.setrlimit(resource.RLIMIT_AS, (most, most))
+        limit = address_space_bytes() + SLACK + int(factor * budget)
+        resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
         work()
 
     ended = run(limited, Path("/"))
@@ -54,7 +54,7 @@ def holds(work: Work, budget: float, factor: float) -> str | None:
 
 
 def random_rows(rows: int, features: int, ones: int, seed: int = 0) -> tuple[sparse.csr_matrix, np.ndarray]:
-    """Return binary rows with about this number of ones each, frequent features first."""
+    """Return binary rows with about `ones` ones each, frequent features first."""
     rng = np.random.default_rng(seed)
     columns = (features * rng.random((rows, ones)) ** 2).astype(np.int32)
     indptr = np.arange(0, rows * ones + 1, ones)
@@ -90,7 +90,7 @@ def compile_alike(model: Any, budget: float, expected: Any) -> None:
 
 
 def needed(learner: PolySVC, X: Any, y: Any) -> float:
-    """Return the memory that a learner reports to need if there is none."""
+    """Return the memory that a learner asks for when no memory is free."""
     with_none, _base.available_bytes = _base.available_bytes, lambda: 1
     try:
         learner.fit(X, y)
@@ -121,7 +121,7 @@ def out_of_core(scale: float, folder: Path) -> Iterator[tuple[str, Work, float]]
 
 
 def campaign(scale: float) -> int:
-    """Return how many budgets did not hold."""
+    """Return the number of budgets that were exceeded."""
     failures = 0
     with tempfile.TemporaryDirectory() as place:
         for works in (compiling(scale), storing(scale), out_of_core(scale, Path(place))):
@@ -142,11 +142,11 @@ def verdict(work: Work, budget: float, error: str | None) -> str:
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--scale", type=float, default=1.0, help="of the problems")
-    given = parser.parse_args()
+    options = parser.parse_args()
     if "MALLOC_ARENA_MAX" not in os.environ:  # otherwise every thread reserves 64 MB of addresses
         os.environ["MALLOC_ARENA_MAX"] = "1"
         os.execv(sys.executable, [sys.executable, "-m", "campaigns.memory", *sys.argv[1:]])
-    return campaign(given.scale) > 0
+    return campaign(options.scale) > 0
 
 
 if __name__ == "__main__":

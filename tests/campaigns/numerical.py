@@ -55,12 +55,12 @@ def power(rng: Random, orders: float) -> float:
 # --- Checks ----------------------------------------------------------------------------------------
 
 
-def fitted(learner: Any, *data: Any, **more: Any) -> tuple[Any, bool]:
+def fitted(learner: Any, *data: Any, **fit_arguments: Any) -> tuple[Any, bool]:
     """Return the fitted learner, and whether it warned about convergence."""
-    with warnings.catch_warnings(record=True) as seen:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        learner.fit(*data, **more)
-    return learner, any(issubclass(one.category, ConvergenceWarning) for one in seen)
+        learner.fit(*data, **fit_arguments)
+    return learner, any(issubclass(warning.category, ConvergenceWarning) for warning in caught)
 
 
 def weights_of_peer(peer: Any, *data: Any) -> Rows:
@@ -85,10 +85,10 @@ def objective(
 
 
 def find_false_claims(
-    learner: Any, warned: bool, own: tuple[float, float], others: list[float]
+    learner: Any, warned: bool, recomputed: tuple[float, float], other_objectives: list[float]
 ) -> Iterator[str]:
-    """Return the false claims of a fitted learner about itself."""
-    value, terms = own
+    """Yield the false statements of a fitted learner about its objective, gap and convergence."""
+    value, terms = recomputed
     allowed = ROUNDING * terms
     if not np.isfinite([learner.objective_, learner.gap_]).all():
         yield f"objective {learner.objective_}, gap {learner.gap_}"
@@ -98,8 +98,8 @@ def find_false_claims(
     if learner.gap_ > learner.tol and not warned:
         yield f"did not converge ({learner.gap_} > {learner.tol}) and did not warn"
     bound = learner.objective_ * (1 - max(learner.gap_, 0.0))
-    if bound > min(others) * (1 + 1e-12) + allowed:
-        yield f"certified a minimum of {bound!r}, and {min(others)!r} was found"
+    if bound > min(other_objectives) * (1 + 1e-12) + allowed:
+        yield f"certified a minimum of {bound!r}, and {min(other_objectives)!r} was found"
 
 
 # --- Families of problems -----------------------------------------------------------------------------
@@ -112,15 +112,15 @@ def linear(rng: Random) -> Iterator[str]:
     solver, tol = str(rng.choice(["cutting_plane", "dual"])), 10.0 ** -rng.integers(2, 8)
     learner, warned = fitted(CuttingPlaneSVC(solver=solver, tol=tol, max_iter=3000, **options), X, y)
     peer = LinearSVC(dual=True, tol=1e-8, max_iter=3000, **options)
-    their = fitted(peer, X, y)[0]
+    fitted_peer = fitted(peer, X, y)[0]
     if intercept:
         X = np.column_stack([X, np.ones(len(X))])
-    own_weights, weights = learner.coef_[0], their.coef_[0]
+    own_weights, weights = learner.coef_[0], fitted_peer.coef_[0]
     if intercept:
         own_weights = np.append(own_weights, learner.intercept_[0])
-        weights = np.append(weights, their.intercept_[0])
-    others = [objective(w, X, y, C, loss)[0] for w in (weights, 0 * weights)]
-    yield from find_false_claims(learner, warned, objective(own_weights, X, y, C, loss), others)
+        weights = np.append(weights, fitted_peer.intercept_[0])
+    other_objectives = [objective(w, X, y, C, loss)[0] for w in (weights, 0 * weights)]
+    yield from find_false_claims(learner, warned, objective(own_weights, X, y, C, loss), other_objectives)
 
 
 def kernel_map(rng: Random) -> dict[str, Any]:
@@ -165,8 +165,8 @@ def l2(rng: Random) -> Iterator[str]:
         peer = LinearSVC(dual=True, C=C, loss=loss, fit_intercept=False, tol=1e-8, max_iter=3000)
     w, columns = mapped(learner, X, options, l1=False)
     weights = weights_of_peer(peer, Phi, y)
-    others = [objective(v, Phi, y, C, loss)[0] for v in (weights, 0 * weights)]
-    yield from find_false_claims(learner, warned, objective(w, columns, y, C, loss), others)
+    other_objectives = [objective(v, Phi, y, C, loss)[0] for v in (weights, 0 * weights)]
+    yield from find_false_claims(learner, warned, objective(w, columns, y, C, loss), other_objectives)
 
 
 def l1(rng: Random) -> Iterator[str]:
@@ -185,8 +185,10 @@ def l1(rng: Random) -> Iterator[str]:
         peer = LinearSVC(penalty="l1", dual=False, C=C, fit_intercept=False, tol=1e-8, max_iter=1000)
     w, columns = mapped(learner, X, options, l1=True)
     weights = weights_of_peer(peer, Phi, y)
-    others = [objective(v, Phi, y, C, loss, penalty="l1")[0] for v in (weights, 0 * weights)]
-    yield from find_false_claims(learner, warned, objective(w, columns, y, C, loss, penalty="l1"), others)
+    other_objectives = [objective(v, Phi, y, C, loss, penalty="l1")[0] for v in (weights, 0 * weights)]
+    yield from find_false_claims(
+        learner, warned, objective(w, columns, y, C, loss, penalty="l1"), other_objectives
+    )
 
 
 def ranking(rng: Random) -> Iterator[str]:
@@ -223,10 +225,11 @@ def engines(rng: Random) -> Iterator[str]:
                 raise
             continue
         scores = compiled.decision_function(X)
-        wrong = np.abs(scores - expected) > 1e-10 * terms
-        if wrong.any() or not np.isfinite(scores).all():
-            at = int(np.argmax(np.abs(scores - expected)))
-            yield f"{engine} of {name} {kernel} answers {scores[at]!r} where the sum is {expected[at]!r}"
+        is_wrong = np.abs(scores - expected) > 1e-10 * terms
+        if is_wrong.any() or not np.isfinite(scores).all():
+            place = int(np.argmax(np.abs(scores - expected)))
+            answer, kernel_sum = scores[place], expected[place]
+            yield f"{engine} of {name} {kernel} answers {answer!r} where the sum is {kernel_sum!r}"
 
 
 def kernel_sums(machine: Any, X: Rows) -> tuple[Rows, Rows]:
@@ -258,35 +261,37 @@ FAMILIES: dict[str, Callable[[Random], Iterator[str]]] = {
 }
 
 
-def run(count: int, first: int = 0) -> Iterator[tuple[str, int, list[str]]]:
-    """Yield one problem of each family in turn: its name, its seed, and the faults found."""
-    for seed in range(first, first + -(-count // len(FAMILIES))):
+def run(count: int, first_seed: int = 0) -> Iterator[tuple[str, int, list[str]]]:
+    """Solve one problem of each family in turn; yield the family, the seed and the faults."""
+    for seed in range(first_seed, first_seed + -(-count // len(FAMILIES))):
         for name, family in FAMILIES.items():
             try:
-                wrong = list(family(np.random.default_rng(seed)))
+                faults = list(family(np.random.default_rng(seed)))
             except Exception as error:  # a crash is a finding
-                wrong = [f"{type(error).__name__}: {error}"]
-            yield name, seed, wrong
+                faults = [f"{type(error).__name__}: {error}"]
+            yield name, seed, faults
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--problems", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=0)
-    given = parser.parse_args()
-    done = dict.fromkeys(FAMILIES, 0)
-    result = dict.fromkeys(FAMILIES, 0)
-    for number, (name, seed, wrong) in zip(itertools.count(1), run(given.problems, given.seed), strict=False):
-        done[name] += 1
-        result[name] += bool(wrong)
-        for line in wrong:
+    options = parser.parse_args()
+    n_problems = dict.fromkeys(FAMILIES, 0)
+    n_failed = dict.fromkeys(FAMILIES, 0)
+    for number, (name, seed, faults) in zip(
+        itertools.count(1), run(options.problems, options.seed), strict=False
+    ):
+        n_problems[name] += 1
+        n_failed[name] += bool(faults)
+        for line in faults:
             print(f"{name} {seed}: {line}", flush=True)
         if number % 500 == 0:
             print(f"{number:,} problems", file=sys.stderr, flush=True)
     print("| family | problems | wrong |\n|---|---|---|")
-    for name, problems in done.items():
-        print(f"| {name} | {problems:,} | {result[name]} |")
-    return int(any(result.values()))
+    for name, problems in n_problems.items():
+        print(f"| {name} | {problems:,} | {n_failed[name]} |")
+    return int(any(n_failed.values()))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""New model files under load: no request fails, memory does not grow, and no descriptor stays open.
+"""Replace model files under load: no request fails, memory does not grow, and no descriptor stays open.
 
     python -m campaigns.reloads --reloads 10000
 
@@ -20,7 +20,7 @@ import httpx
 from serve.serving import RECORDS, Server, record_model, started
 
 MOST_GROWTH = 4 << 20  # bytes of a worker, after the first tenth of the reloads
-EVERY = 10  # one of this many files is damaged
+DAMAGED_EVERY = 10  # one in ten files is damaged
 
 
 def children(process: int) -> list[int]:
@@ -29,9 +29,13 @@ def children(process: int) -> list[int]:
 
 
 def workers(server: Server) -> list[int]:
-    """Return the workers: they have the port open, unlike helper processes of multiprocessing."""
-    result = children(server.process.pid)
-    return [one for one in result if b"spawn_main" in Path(f"/proc/{one}/cmdline").read_bytes()]
+    """Return the processes that answer requests, without the helper process of multiprocessing."""
+    children_of_server = children(server.process.pid)
+    return [
+        process_id
+        for process_id in children_of_server
+        if b"spawn_main" in Path(f"/proc/{process_id}/cmdline").read_bytes()
+    ]
 
 
 def usage(process: int) -> tuple[int, int]:
@@ -70,49 +74,50 @@ def campaign(reloads: int, folder: Path) -> list[str]:
         for asker in askers:
             asker.start()
         try:
-            before: dict[int, tuple[int, int]] = {}
+            old_usage: dict[int, tuple[int, int]] = {}
             with httpx.Client(base_url=server.address, timeout=60) as client:
                 for number in range(reloads):
-                    damaged = number % EVERY == EVERY - 1
+                    is_damaged = number % DAMAGED_EVERY == DAMAGED_EVERY - 1
                     shutil.copy(models[number % 2], folder / "new.uk").replace(served)
-                    if damaged:
+                    if is_damaged:
                         served.write_bytes(served.read_bytes()[:-20])
                     status = client.post("/models/people/load").status_code
-                    if status != (409 if damaged else 200):
+                    if status != (409 if is_damaged else 200):
                         faults.append(f"reload {number}: {status}")
                     if number == reloads // 10:
-                        before = {worker: usage(worker) for worker in workers(server)}
-            after = {worker: usage(worker) for worker in workers(server)}
+                        old_usage = {worker: usage(worker) for worker in workers(server)}
+            new_usage = {worker: usage(worker) for worker in workers(server)}
         finally:
             for asker in askers:
                 asker.ended.set()
                 asker.join()
-    faults += compare_usage(before, after)
+    faults += compare_usage(old_usage, new_usage)
     counts = [asker.statuses for asker in askers]
     faults += [f"requests: {count}" for count in counts if set(count) != {200}]
-    print(f"{reloads:,} reloads, {sum(sum(count.values()) for count in counts):,} requests; {before} {after}")
+    n_requests = sum(sum(count.values()) for count in counts)
+    print(f"{reloads:,} reloads, {n_requests:,} requests; {old_usage} {new_usage}")
     return faults
 
 
-def compare_usage(before: dict[int, tuple[int, int]], after: dict[int, tuple[int, int]]) -> list[str]:
-    if len(before) != 2 or set(before) != set(after):
-        return [f"workers {sorted(before)} became {sorted(after)}"]
+def compare_usage(old_usage: dict[int, tuple[int, int]], new_usage: dict[int, tuple[int, int]]) -> list[str]:
+    if len(old_usage) != 2 or set(old_usage) != set(new_usage):
+        return [f"workers {sorted(old_usage)} became {sorted(new_usage)}"]
     faults = []
-    for one, (private, descriptors) in before.items():
-        now, open_now = after[one]
-        if now > private + MOST_GROWTH:
-            faults.append(f"worker {one} grew from {private:,} to {now:,} bytes")
+    for worker, (private, descriptors) in old_usage.items():
+        private_now, open_now = new_usage[worker]
+        if private_now > private + MOST_GROWTH:
+            faults.append(f"worker {worker} grew from {private:,} to {private_now:,} bytes")
         if open_now > descriptors + 2:  # connections come and go
-            faults.append(f"worker {one} had {descriptors} descriptors, and has {open_now}")
+            faults.append(f"worker {worker} had {descriptors} descriptors, and has {open_now}")
     return faults
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--reloads", type=int, default=10_000)
-    given = parser.parse_args()
+    options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        faults = campaign(given.reloads, Path(folder))
+        faults = campaign(options.reloads, Path(folder))
     for fault in faults:
         print(fault, file=sys.stderr)
     return 1 if faults else 0

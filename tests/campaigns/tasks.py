@@ -41,11 +41,11 @@ class Task:
     work : function of a folder
     outputs : tuple of str
     alike : function of two paths
-        Whether two outputs count as the same.
+        Return whether two outputs are equivalent.
     passing : tuple of str
         Folders that a killed run may leave for the next run to continue from.
     slow : bool
-        Whether it takes seconds: killed less often, and not in the tests.
+        Whether the task takes seconds. Slow tasks are killed less often, and not in the tests.
     """
 
     prepare: Work
@@ -100,10 +100,10 @@ def _older_predictions(folder: Path) -> None:
 
 
 def _weights_alike(a: Path, b: Path) -> bool:
-    """Compare weights: resumed runs reach the same objective, not the same bits."""
-    first, second = (load(path, verify=True).model for path in (a, b))
-    scale = np.abs(first.weights).max()
-    return bool(np.abs(first.weights - second.weights).max() < 1e-2 * scale)
+    """Return whether weights agree to 1 %: resumed runs reach the same objective, not the same bits."""
+    first_model, second_model = (load(path, verify=True).model for path in (a, b))
+    scale = np.abs(first_model.weights).max()
+    return bool(np.abs(first_model.weights - second_model.weights).max() < 1e-2 * scale)
 
 
 TASKS = {

@@ -19,8 +19,8 @@ pytestmark = [
 def check_in_a_process_of_its_own(program: str, *arguments: object, **settings: str) -> None:
     """Run a campaign in a process without threads, so that it may fork."""
     paths = f"import sys; sys.path[:0] = {[path for path in sys.path if path]}\n"
-    done = run_python(paths + textwrap.dedent(program), *arguments, env=os.environ | settings)
-    assert done.returncode == 0, done.stderr[-3000:]
+    completed = run_python(paths + textwrap.dedent(program), *arguments, env=os.environ | settings)
+    assert completed.returncode == 0, completed.stderr[-3000:]
 
 
 KILLS = """
@@ -83,16 +83,17 @@ def test_ten_threads_share_one_model():
 
 
 @pytest.mark.parametrize(
-    "way", ["fork", "spawn", *(pytest.param(way, marks=pytest.mark.slow) for way in ("forkserver", "loky"))]
+    "start_method",
+    ["fork", "spawn", *(pytest.param(name, marks=pytest.mark.slow) for name in ("forkserver", "loky"))],
 )
-def test_processes_start_while_threads_are_busy(way):
+def test_processes_start_while_threads_are_busy(start_method):
     program = """
         import sys
         from campaigns.threads import in_processes
         if __name__ == "__main__":
             in_processes(sys.argv[1], 2)
     """
-    check_in_a_process_of_its_own(program, way)
+    check_in_a_process_of_its_own(program, start_method)
 
 
 @pytest.mark.slow

@@ -9,4 +9,4 @@ from campaigns import numerical
 
 @pytest.mark.filterwarnings("ignore")
 def test_certificates_of_generated_problems_hold():
-    assert [found for found in numerical.run(150) if found[2]] == []
+    assert [result for result in numerical.run(150) if result[2]] == []

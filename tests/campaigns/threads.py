@@ -1,4 +1,4 @@
-"""One model in many threads and processes: every answer is correct, and nothing waits forever.
+"""Use one model in many threads and processes: every answer is correct, and no process hangs.
 
     python -m campaigns.threads --rounds 300 --processes 20
 
@@ -28,7 +28,7 @@ import numpy as np
 from reference.patience import PATIENCE
 from unkernel import PolySVC, compile, load
 
-WAYS = ("fork", "spawn", "forkserver", "loky")
+START_METHODS = ("fork", "spawn", "forkserver", "loky")
 
 
 def binary_rows(seed: int, rows: int = 300, features: int = 40) -> tuple[np.ndarray, np.ndarray]:
@@ -38,7 +38,7 @@ def binary_rows(seed: int, rows: int = 300, features: int = 40) -> tuple[np.ndar
 
 
 class Shared:
-    """A model, rows, and the correct answers."""
+    """A model that threads share, with rows and their correct answers."""
 
     def __init__(self, seed: int = 0) -> None:
         self.X, y = binary_rows(seed)
@@ -50,7 +50,7 @@ class Shared:
         self.fast.trie.sample(0.5, batch=100)
 
     def check(self, n_jobs: int = 1) -> None:
-        """Check all methods once."""
+        """Call all methods once, and check their answers."""
         np.testing.assert_allclose(self.fast.decision_function(self.X, n_jobs=n_jobs), self.scores, atol=1e-9)
         assert (self.fast.predict(self.X[:20]) == self.labels[:20]).all()
         row = np.flatnonzero(self.X[0]).tolist()
@@ -62,7 +62,7 @@ class Shared:
 
 
 class Swapped:
-    """Two models that alternate in one file."""
+    """Two models that are saved to the same file in turn."""
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / "model.uk"
@@ -71,9 +71,11 @@ class Swapped:
 
     def check(self, turn: int) -> None:
         self.models[turn % 2].fast.save(self.path)
-        found = load(self.path).decision_function(self.models[0].X)
+        loaded_scores = load(self.path).decision_function(self.models[0].X)
         expected = [model.fast.decision_function(self.models[0].X) for model in self.models]
-        assert any(np.allclose(found, scores, atol=1e-9) for scores in expected), "a mixture of two models"
+        assert any(np.allclose(loaded_scores, scores, atol=1e-9) for scores in expected), (
+            "a mixture of two models"
+        )
 
 
 @contextmanager
@@ -129,37 +131,40 @@ def fork_and_answer(shared: Shared) -> None:
     assert os.waitstatus_to_exitcode(status) == 0, f"the child ended with {os.waitstatus_to_exitcode(status)}"
 
 
-def ask_elsewhere(way: str, shared: Shared, processes: int) -> None:
+def ask_elsewhere(start_method: str, shared: Shared, processes: int) -> None:
     """Start processes by one method, and check the predictions of each."""
-    if way == "fork":
+    if start_method == "fork":
         for _ in range(processes):
             fork_and_answer(shared)
-    elif way == "loky":
+    elif start_method == "loky":
         from joblib import Parallel, delayed
 
         jobs: Any = Parallel(n_jobs=2, backend="loky")(delayed(answer)(shared) for _ in range(processes))
         assert all(jobs)
     else:
-        with multiprocessing.get_context(way).Pool(2, maxtasksperchild=1) as pool:
+        with multiprocessing.get_context(start_method).Pool(2, maxtasksperchild=1) as pool:
             assert all(pool.map_async(answer, [shared] * processes, chunksize=1).get(PATIENCE))
 
 
-def in_processes(way: str, processes: int) -> None:
+def in_processes(start_method: str, processes: int) -> None:
     shared = Shared()
     with tempfile.TemporaryDirectory() as folder, busy(shared, Swapped(Path(folder)), askers=2):
-        ask_elsewhere(way, shared, processes)
+        ask_elsewhere(start_method, shared, processes)
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--rounds", type=int, default=300, help="of each of the ten threads")
     parser.add_argument("--processes", type=int, default=20, help="of each kind")
-    given = parser.parse_args()
-    in_threads(given.rounds)
-    print(f"10 threads, {given.rounds} rounds and more each: every answer was right", flush=True)
-    for way in WAYS:
-        in_processes(way, given.processes)
-        print(f"{given.processes} processes by {way} beside busy threads: every answer was right", flush=True)
+    options = parser.parse_args()
+    in_threads(options.rounds)
+    print(f"10 threads, {options.rounds} rounds and more each: every answer was right", flush=True)
+    for start_method in START_METHODS:
+        in_processes(start_method, options.processes)
+        print(
+            f"{options.processes} processes by {start_method} beside busy threads: every answer was right",
+            flush=True,
+        )
     return 0
 
 

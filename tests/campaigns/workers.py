@@ -69,12 +69,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--kills", type=int, default=100)
     parser.add_argument("--seed", type=int, default=1)
-    given = parser.parse_args()
+    options = parser.parse_args()
     with dask.config.set(SETTINGS):
         get_mp_context().set_forkserver_preload(["distributed", "unkernel.distributed"])
-        recoveries = campaign(given.kills, given.seed)
+        recoveries = campaign(options.kills, options.seed)
     print(
-        f"{given.kills} workers killed, {recoveries} recoveries in the middle of a training, 0 wrong answers"
+        f"{options.kills} workers killed, {recoveries} recoveries in the middle of a training, "
+        "0 wrong answers"
     )
     return 0
 

@@ -133,7 +133,7 @@ def test_all_formats_give_the_same_answers(run, people_model, people_file, parqu
     with (tmp_path / "people.tsv").open("w") as file:
         writer = csv.DictWriter(file, list(shuffled[0]), delimiter="\t")
         writer.writeheader()
-        writer.writerows([one | {"member": str(one["member"]).lower()} for one in shuffled])
+        writer.writerows([row | {"member": str(row["member"]).lower()} for row in shuffled])
     expected = [str(prediction) for prediction in load(people_model).predict(people_records)]
     accuracies = set()
     for name in (people_file, parquet_file, tmp_path / "people.jsonl.gz", tmp_path / "people.tsv"):
@@ -163,13 +163,13 @@ def test_scores_and_probabilities_read_back(run, people_model, people_file, peop
 
 @pytest.mark.parametrize("learner", ["pairs", "pairs by class", "calibrated"])
 def test_columns_of_scores_are_named_by_classes_or_pairs(run, people_records, learner, tmp_path):
-    last = {
+    estimator = {
         "pairs": SVC(kernel="linear", decision_function_shape="ovo"),
         "pairs by class": SVC(kernel="linear"),
         "calibrated": CalibratedClassifierCV(LinearSVC(), cv=2),
     }[learner]
     y = ["abcd"[number % 4] for number in range(len(people_records))]
-    fast = unkernel.compile(make_pipeline(RecordEncoder(), last).fit(people_records, y), measure=False)
+    fast = unkernel.compile(make_pipeline(RecordEncoder(), estimator).fit(people_records, y), measure=False)
     fast.save(tmp_path / "m.uk")
     (tmp_path / "people.jsonl").write_text("".join(json.dumps(record) + "\n" for record in people_records))
     names = [f"score {name}" for name in "abcd"]
@@ -191,7 +191,9 @@ def test_columns_of_scores_are_named_by_classes_or_pairs(run, people_records, le
 
 
 def test_remembered_answers(run, people_model, people_file, tmp_path):
-    plain = run("predict", people_model, people_file, "-o", tmp_path / "plain.csv", "--scores", "--json").json
+    uncached = run(
+        "predict", people_model, people_file, "-o", tmp_path / "plain.csv", "--scores", "--json"
+    ).json
     cached = run(
         "predict",
         people_model,
@@ -204,8 +206,8 @@ def test_remembered_answers(run, people_model, people_file, tmp_path):
         "--json",
     ).json
     assert (tmp_path / "cached.csv").read_bytes() == (tmp_path / "plain.csv").read_bytes()
-    assert cached["cache"]["hits"] + cached["cache"]["misses"] == plain["rows"]
-    assert cached["cache"]["maxsize"] == 99 and "cache" not in plain
+    assert cached["cache"]["hits"] + cached["cache"]["misses"] == uncached["rows"]
+    assert cached["cache"]["maxsize"] == 99 and "cache" not in uncached
 
 
 def test_labels_are_quoted_where_they_must_be(run, tmp_path):
@@ -247,26 +249,26 @@ def test_records_from_stdin_are_answered_on_stdout(run, stdin, people_model, peo
 def test_several_files_are_one_table(run, people_records, people_file, tmp_path, suffix):
     """By name or by pattern; columns may have another order."""
     for number, part in enumerate((people_records[:100], people_records[100:])):
-        own = [dict(sorted(record.items(), reverse=bool(number))) for record in part]
+        records = [dict(sorted(record.items(), reverse=bool(number))) for record in part]
         place = tmp_path / f"part-{number}.{suffix}"
         if suffix == "parquet":
-            pq.write_table(pa.Table.from_pylist(own), place)
+            pq.write_table(pa.Table.from_pylist(records), place)
         elif suffix == "jsonl":
-            place.write_text("".join(json.dumps(record) + "\n" for record in own))
+            place.write_text("".join(json.dumps(record) + "\n" for record in records))
         else:
             with place.open("w", newline="") as file:
-                writer = csv.DictWriter(file, list(own[0]))
+                writer = csv.DictWriter(file, list(records[0]))
                 writer.writeheader()
-                writer.writerows(own)
+                writer.writerows(records)
     options = ("--target", "rich", "--json", "--force", "-o", tmp_path / "m.uk")
     files = [tmp_path / f"part-{number}.{suffix}" for number in (0, 1)]
-    named = run("train", "linear", *files, *options).json
-    assert named["rows"] == 300 and named["data"] == f"{files[0]} and 1 other file"
-    first = (tmp_path / "m.uk").read_bytes()
+    by_name = run("train", "linear", *files, *options).json
+    assert by_name["rows"] == 300 and by_name["data"] == f"{files[0]} and 1 other file"
+    model_bytes = (tmp_path / "m.uk").read_bytes()
     assert run("train", "linear", tmp_path / f"part-*.{suffix}", *options).json["rows"] == 300
-    assert (tmp_path / "m.uk").read_bytes() == first
-    whole = run("train", "linear", people_file, *options).json
-    assert named["training_accuracy"] == whole["training_accuracy"]
+    assert (tmp_path / "m.uk").read_bytes() == model_bytes
+    of_one_file = run("train", "linear", people_file, *options).json
+    assert by_name["training_accuracy"] == of_one_file["training_accuracy"]
     tuned = run("tune", "linear", *files, "--target", "rich", "--C", "1,2", "--cv", 2, "--json")
     assert tuned.json["rows"] == 300
 
@@ -372,11 +374,11 @@ def test_unknown_keys(run, people_model, people_file, model_file, tmp_path):
     strict, lenient = tmp_path / "strict.uk", tmp_path / "lenient.uk"
     assert run("compile", people_model, "-o", strict, "--unknown-keys", "error").code == 0
     assert run("compile", strict, "-o", lenient, "--unknown-keys", "ignore").code == 0
-    more = tmp_path / "more.csv"
-    more.write_text("age,job,member,shoes\n60,pilot,true,44\n")
-    assert "does not know the column 'shoes'" in run("predict", strict, more).error()
+    with_unknown_column = tmp_path / "more.csv"
+    with_unknown_column.write_text("age,job,member,shoes\n60,pilot,true,44\n")
+    assert "does not know the column 'shoes'" in run("predict", strict, with_unknown_column).error()
     for model in (people_model, lenient):
-        assert run("predict", model, more).code == 0
+        assert run("predict", model, with_unknown_column).code == 0
     for command in (["evaluate"], ["explain"], ["bench", "--seconds", 0.01, "--jobs", 1], ["predict"]):
         result = run(command[0], strict, people_file, *command[1:])  # the target is in the file
         assert result.code == 0, result.err
@@ -413,17 +415,17 @@ def test_models_saved_from_python_predict_without_a_target(run, people_records, 
 def test_memory_does_not_grow_with_the_file(people_model, people_file, run, monkeypatch, tmp_path):
     """Blocks are processed one after another."""
     monkeypatch.setattr("unkernel.cli.inputs.records._PREDICTION_BLOCK_BYTES", 64)
-    seen = []
+    block_sizes = []
     real = open_records
 
-    def watched(*given, **options):
-        file = real(*given, **options)
+    def watched(*arguments, **options):
+        file = real(*arguments, **options)
         blocks = file.blocks
-        file.blocks = lambda *a: (seen.append(block.n_rows) or block for block in blocks(*a))
+        file.blocks = lambda *a: (block_sizes.append(block.n_rows) or block for block in blocks(*a))
         return file
 
     monkeypatch.setattr("unkernel.cli.inputs.records.open_records", watched)
     expected = io.StringIO()
     result = run("predict", people_model, people_file, "-o", tmp_path / "a.csv", "--json")
-    assert result.json["rows"] == sum(seen) == 300
-    assert max(seen) < 10, expected
+    assert result.json["rows"] == sum(block_sizes) == 300
+    assert max(block_sizes) < 10, expected

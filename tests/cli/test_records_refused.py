@@ -17,7 +17,7 @@ GOOD = HEAD + "39,clerk,true,no\n" * 3
 
 @pytest.fixture
 def train(run, tmp_path):
-    """Return a function that trains on some bytes, and returns the one line of output."""
+    """Return a function that trains on the bytes of a file, and returns the error message."""
 
     def trained(data: str | bytes, *options, name: str = "d.csv", target: str | None = "rich") -> str:
         (tmp_path / name).write_bytes(data.encode() if isinstance(data, str) else data)
@@ -34,15 +34,15 @@ def train(run, tmp_path):
 
 @pytest.fixture
 def predict(run, tmp_path, people_model):
-    """Return a function that predicts some bytes, and returns the one line of output."""
+    """Return a function that predicts the bytes of a file, and returns the error message."""
 
-    def asked(data: str | bytes, name: str = "d.csv") -> str:
+    def predicted(data: str | bytes, name: str = "d.csv") -> str:
         (tmp_path / name).write_bytes(data.encode() if isinstance(data, str) else data)
         line = run("predict", people_model, tmp_path / name, "-o", tmp_path / "a.csv").error()
         assert sorted(path.name for path in tmp_path.iterdir()) == [name]
         return line.removeprefix(f"{tmp_path}/")
 
-    return asked
+    return predicted
 
 
 # --- Training -----------------------------------------------------------------------------------------
@@ -117,7 +117,7 @@ def test_options_that_do_not_go_together(run, train, train_file, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("other", "content", "words"),
+    ("other_file", "content", "words"),
     [
         ("e.csv", "age,job,rich\n1,a,yes\n", "e.csv: there is no column 'member', which"),
         ("e.csv", "age,job,member,rich,shoes\n1,a,true,yes,2\n", "d.csv: there is no column 'shoes', which"),
@@ -129,12 +129,14 @@ def test_options_that_do_not_go_together(run, train, train_file, tmp_path):
         ("none-*.csv", None, "No file matches the pattern"),
     ],
 )
-def test_several_files_that_do_not_fit(*, run, people_file, tmp_path, monkeypatch, other, content, words):
+def test_several_files_that_do_not_fit(
+    *, run, people_file, tmp_path, monkeypatch, other_file, content, words
+):
     monkeypatch.chdir(tmp_path)
     shutil.copy(people_file, tmp_path / "d.csv")
     if content is not None:
-        (tmp_path / other).write_text(content)
-    assert words in run("train", "linear", "d.csv", other, "-o", "m.uk", "--target", "rich").error()
+        (tmp_path / other_file).write_text(content)
+    assert words in run("train", "linear", "d.csv", other_file, "-o", "m.uk", "--target", "rich").error()
 
 
 def test_inputs_are_not_replaced(run, people_file, tmp_path):
@@ -193,8 +195,8 @@ def test_damaged_files(predict, tmp_path):
         (tmp_path / name).unlink()
     sink = pa.BufferOutputStream()
     pq.write_table(pa.table({"age": [1.0], "job": ["a"], "member": [True]}), sink)
-    whole = sink.getvalue().to_pybytes()
-    assert predict(whole[:-3], "d.parquet").startswith("d.parquet: not a Parquet file, or a damaged one")
+    parquet = sink.getvalue().to_pybytes()
+    assert predict(parquet[:-3], "d.parquet").startswith("d.parquet: not a Parquet file, or a damaged one")
     (tmp_path / "d.parquet").unlink()
     assert predict(b"", "e.parquet").startswith("e.parquet: not a Parquet file, or a damaged one")
 
@@ -265,9 +267,9 @@ def test_a_damaged_model(run, people_model, people_file, tmp_path):
     )
     for name in ("cut.uk", "changed.uk"):
         for command in ("predict", "inspect", "evaluate", "bench", "explain", "compile"):
-            given = [] if command in ("inspect", "compile") else [people_file]
+            inputs = [] if command in ("inspect", "compile") else [people_file]
             output = ["-o", tmp_path / "new.uk"] if command == "compile" else []
-            line = run(command, tmp_path / name, *given, *output).error()
+            line = run(command, tmp_path / name, *inputs, *output).error()
             assert line.startswith(str(tmp_path / name)), (command, line)
     assert not (tmp_path / "new.uk").exists()
 
@@ -316,7 +318,7 @@ def test_weights_of_classes_whose_names_have_signs(run, tmp_path):
 
 @pytest.mark.parametrize("name", ["people.csv", "people.jsonl"])
 def test_a_cell_that_is_not_a_number_is_named(run, people_records, tmp_path, name):
-    """One cell that is not a number would make categories of a thousand numbers."""
+    """A column of a thousand numbers and one other text is read as categories, with a warning."""
     records = [dict(record) for record in people_records]
     records[41]["age"] = "abc"
     file = tmp_path / name

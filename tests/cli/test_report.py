@@ -43,10 +43,10 @@ def test_a_page_about_a_model_of_records(run, people_model, people_file, tmp_pat
 
 
 def test_models_side_by_side(run, model_file, train_file, test_file, tmp_path):
-    other, page = tmp_path / "odds.uk", tmp_path / "compare.html"
-    assert run("train", "logistic", train_file, "-o", other, "-q").code == 0
+    other_model, page = tmp_path / "odds.uk", tmp_path / "compare.html"
+    assert run("train", "logistic", train_file, "-o", other_model, "-q").code == 0
     result = run(
-        "report", model_file, other, "--test", test_file, "-o", page, "--mistakes", "1", "--json"
+        "report", model_file, other_model, "--test", test_file, "-o", page, "--mistakes", "1", "--json"
     ).json
     assert list(result["measures"]) == ["model.uk", "odds.uk"]
     assert "Agreement" in Page(page.read_text()).texts["h2"]
@@ -94,9 +94,9 @@ def test_bad_options_and_inputs_are_refused_without_a_page(run, model_file, test
 
 
 def test_labels_that_the_model_does_not_know(run, model_file, tmp_path):
-    strange = tmp_path / "strange.svm"
-    write_svmlight(strange, [[1.0, 0.0], [0.0, 1.0]], [1, 9])
-    message = run("report", model_file, "--test", strange, "-o", tmp_path / "x.html").error()
+    unknown_labels = tmp_path / "strange.svm"
+    write_svmlight(unknown_labels, [[1.0, 0.0], [0.0, 1.0]], [1, 9])
+    message = run("report", model_file, "--test", unknown_labels, "-o", tmp_path / "x.html").error()
     assert "1 row of 2 have labels that the model model.uk does not know (9)" in message
 
 
@@ -118,12 +118,13 @@ def test_costs_are_for_two_classes(run, tmp_path):
     rows, model, page = tmp_path / "three.svm", tmp_path / "three.uk", tmp_path / "x.html"
     write_svmlight(rows, [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]] * 3, [1, 2, 3] * 3)
     assert run("train", "poly", rows, "-o", model, "-q").code == 0
-    told = ("--costs", "1,5", "-o", page)
+    options = ("--costs", "1,5", "-o", page)
     assert (
-        run("report", model, "--test", rows, *told).error() == "--costs is for two classes; the model has 3"
+        run("report", model, "--test", rows, *options).error()
+        == "--costs is for two classes; the model has 3"
     )
     parser, data = PARSERS / "trees-online.uk", PARSERS / "trees.conllu"
-    message = run("report", parser, "--test", data, *told).error()
+    message = run("report", parser, "--test", data, *options).error()
     assert message == "--costs is for two classes; this is a parser"
     assert not page.exists()
 

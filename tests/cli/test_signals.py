@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM at chosen moments: one line, an exit code, and no files left behind."""
+"""Ctrl-C and SIGTERM at chosen moments: one line of output, an exit code, and no files left behind."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from unkernel.cli.signals import Terminated, terminable
 
 pytestmark = pytest.mark.hostile
 
-# Sends itself a signal when a module is imported, and runs a command.
+# A program that runs a command, and sends itself a signal when a module is imported.
 AT_IMPORT = """
 import signal, sys
 
@@ -34,7 +34,7 @@ from unkernel.cli import main
 sys.exit(main(sys.argv[3:]))
 """
 
-# Installed as `sitecustomize`, which Python imports before the command's first line.
+# The module `sitecustomize`, which Python imports before the first line of a command.
 AT_FIRST_IMPORTS = """
 import os, signal, sys
 
@@ -47,7 +47,7 @@ class Watcher:
 sys.meta_path.insert(0, Watcher())
 """
 
-# Sends itself a signal while a model is written.
+# A program that runs a command, and sends itself a signal while a model is written.
 AT_WRITING = """
 import contextlib, signal, sys
 from unkernel.data import atomic_write
@@ -77,52 +77,52 @@ ENDINGS = [("SIGINT", 130, "interrupted"), ("SIGTERM", 143, "ended by SIGTERM")]
 )
 def test_a_signal_at_start_is_one_line(tmp_path, train_file, module, ending):
     number, code, words = ending
-    done = run_python(AT_IMPORT, module, number, "train", "poly", train_file, "-o", tmp_path / "m.uk")
-    assert (done.returncode, done.stdout, done.stderr) == (code, "", f"unkernel: {words}\n")
+    completed = run_python(AT_IMPORT, module, number, "train", "poly", train_file, "-o", tmp_path / "m.uk")
+    assert (completed.returncode, completed.stdout, completed.stderr) == (code, "", f"unkernel: {words}\n")
     assert not (tmp_path / "m.uk").exists()
 
 
 @pytest.mark.parametrize("module", ["unkernel._lazy", "unkernel._loading", "unkernel.cli.signals"])
-@pytest.mark.parametrize("way", ["script", "module"])
-def test_an_interrupt_before_the_command_runs_is_one_line(tmp_path, module, way):
-    """Python imports the package before any function of ours is called."""
+@pytest.mark.parametrize("start", ["script", "module"])
+def test_an_interrupt_before_the_command_runs_is_one_line(tmp_path, module, start):
+    """The signal arrives while Python imports the package, before the command is called."""
     (tmp_path / "sitecustomize.py").write_text(AT_FIRST_IMPORTS)
     script = tmp_path / "unkernel"
     script.write_text("import sys\nfrom unkernel.cli import main\nsys.exit(main())\n")
     folders = f"{tmp_path}{os.pathsep}{Path(unkernel.__file__).parents[1]}"
-    done = subprocess.run(
-        [sys.executable, *(["-m", "unkernel"] if way == "module" else [script]), "predict", "--help"],
+    completed = subprocess.run(
+        [sys.executable, *(["-m", "unkernel"] if start == "module" else [script]), "predict", "--help"],
         env=os.environ | {"PYTHONPATH": folders, "INTERRUPTED_IMPORT": module},
         capture_output=True, text=True, check=False, timeout=PATIENCE,
     )  # fmt: skip
-    assert (done.returncode, done.stdout, done.stderr) == (130, "", "unkernel: interrupted\n")
+    assert (completed.returncode, completed.stdout, completed.stderr) == (130, "", "unkernel: interrupted\n")
 
 
 def test_programs_keep_their_tracebacks():
-    done = run_python("import unkernel; raise KeyboardInterrupt")
-    assert "Traceback" in done.stderr
+    completed = run_python("import unkernel; raise KeyboardInterrupt")
+    assert "Traceback" in completed.stderr
 
 
 @pytest.mark.parametrize(("number", "code", "words"), [*ENDINGS, ("SIGHUP", 129, "ended by SIGHUP")])
 def test_a_signal_while_a_model_is_written(tmp_path, train_file, number, code, words):
-    done = run_python(AT_WRITING, number, "train", "poly", train_file, "-o", tmp_path / "m.uk", "-q")
-    assert (done.returncode, done.stderr) == (code, f"unkernel: {words}\n")
+    completed = run_python(AT_WRITING, number, "train", "poly", train_file, "-o", tmp_path / "m.uk", "-q")
+    assert (completed.returncode, completed.stderr) == (code, f"unkernel: {words}\n")
     assert list(tmp_path.iterdir()) == [train_file]
 
 
 def test_ignored_signals_stay_ignored(tmp_path, train_file):
-    """Like under ``nohup``."""
+    """``nohup`` starts programs with SIGHUP ignored."""
     program = "import signal; signal.signal(signal.SIGHUP, signal.SIG_IGN)\n" + AT_WRITING
-    done = run_python(program, "SIGHUP", "train", "poly", train_file, "-o", tmp_path / "m.uk", "-q")
-    assert (done.returncode, done.stderr) == (0, "")
+    completed = run_python(program, "SIGHUP", "train", "poly", train_file, "-o", tmp_path / "m.uk", "-q")
+    assert (completed.returncode, completed.stderr) == (0, "")
     assert (tmp_path / "m.uk").exists()
 
 
 def test_handlers_are_put_back():
-    before = signal.getsignal(signal.SIGTERM)
+    handler = signal.getsignal(signal.SIGTERM)
     with pytest.raises(Terminated), terminable():
         signal.raise_signal(signal.SIGTERM)
-    assert signal.getsignal(signal.SIGTERM) is before
+    assert signal.getsignal(signal.SIGTERM) is handler
     assert main(["--version"]) == 0
     codes = []
     thread = threading.Thread(target=lambda: codes.append(main(["--help"])))  # cannot install handlers

@@ -65,8 +65,19 @@ def test_trains_with_clusters_and_a_beam(run, folder, tmp_path):
     clusters.save(tmp_path / "clusters.uk")
     parser = ArcEagerParser(beam=3, templates="rich", epochs=4, runs=1)
     TextParser(clusters=clusters, parser=parser, folds=2).fit(train).save(tmp_path / "same.uk")
-    for given in (text, tmp_path / "clusters.uk"):
-        options = ("--clusters", given, "--beam", 3, "--templates", "rich", "--epochs", 4, "--runs", 1)
+    for text_or_clusters in (text, tmp_path / "clusters.uk"):
+        options = (
+            "--clusters",
+            text_or_clusters,
+            "--beam",
+            3,
+            "--templates",
+            "rich",
+            "--epochs",
+            4,
+            "--runs",
+            1,
+        )
         assert run("train", "text", train, "-o", out, *options, "--folds", 2, "-q", "--force").code == 0
         assert out.read_bytes() == (tmp_path / "same.uk").read_bytes()
     wide = unkernel.load(out)
@@ -93,8 +104,8 @@ def test_trains_with_clusters_and_a_beam(run, folder, tmp_path):
 )
 def test_refuses_parts_that_are_bad(*, run, folder, tmp_path, monkeypatch, options, reason):
     monkeypatch.chdir(folder)
-    few = read_conllu(folder / "train.conllu")[:1]
-    few.write(tmp_path / "few.conllu")
+    treebank = read_conllu(folder / "train.conllu")[:1]
+    treebank.write(tmp_path / "few.conllu")
     (folder / "folder").mkdir(exist_ok=True)
     (folder / "empty.txt").write_text("")
     assert (
@@ -122,8 +133,8 @@ def test_the_output_describes_the_trained_parser(run, folder, tmp_path):
     assert result.code == 0
     for words in ("a parser of raw text (TextParser)", "tokenizer", "tagger", "Sentences", "LAS", "words/s"):
         assert words in result.out + result.err
-    again = run("train", "text", train, "-o", train).error()
-    assert "train.conllu" in again
+    message = run("train", "text", train, "-o", train).error()
+    assert "train.conllu" in message
 
 
 def test_files_that_are_not_treebanks_are_refused(run, folder, tmp_path):
@@ -134,10 +145,10 @@ def test_files_that_are_not_treebanks_are_refused(run, folder, tmp_path):
 
 
 def test_a_single_sentence_is_too_few(run, tmp_path):
-    few = tmp_path / "few.conllu"
-    few.write_text("1\tHi\t_\tINTJ\t_\t_\t0\troot\t_\t_\n\n", encoding="utf-8")
-    message = run("train", "text", few, "-o", tmp_path / "x.uk").error()
-    assert f"{few}: no feature occurs 2 times in 1 sentence: give more sentences" in message
+    treebank = tmp_path / "few.conllu"
+    treebank.write_text("1\tHi\t_\tINTJ\t_\t_\t0\troot\t_\t_\n\n", encoding="utf-8")
+    message = run("train", "text", treebank, "-o", tmp_path / "x.uk").error()
+    assert f"{treebank}: no feature occurs 2 times in 1 sentence: give more sentences" in message
     assert not (tmp_path / "x.uk").exists()
 
 
@@ -172,21 +183,21 @@ def test_writes_a_file(run, folder, model, tmp_path):
 
 def test_writes_objects(run, folder, model):
     outcome = run("parse", folder / "en.uk", folder / "notes.txt", "-q", "--format", "json")
-    result = [json.loads(line) for line in outcome.out.splitlines()]
-    assert [one["text"] for one in result] == [sentence.text for sentence in model.parse(TEXT)]
-    words = result[0]["words"]
+    objects = [json.loads(line) for line in outcome.out.splitlines()]
+    assert [entry["text"] for entry in objects] == [sentence.text for sentence in model.parse(TEXT)]
+    words = objects[0]["words"]
     assert words[0] == {
         "id": 1, "form": "They", "lemma": "they", "upos": "PRON", "xpos": "PRP", "head": 4, "deprel": "nsubj"
     }  # fmt: skip
     assert [word["id"] for word in words] == list(range(1, len(words) + 1))
-    assert result[0]["multiwords"] == [{"id": "2-3", "form": "didn't"}]
+    assert objects[0]["multiwords"] == [{"id": "2-3", "form": "didn't"}]
     assert words[-1]["misc"] == "SpacesAfter=\\s\\s"
-    assert result[0]["newpar"] == ""
+    assert objects[0]["newpar"] == ""
 
 
 def test_draws(run, folder, model, tmp_path):
     parse = ("parse", folder / "en.uk", folder / "notes.txt", "-q", "--format")
-    assert run(*parse, "text").out == "".join(f"{one.draw()}\n" for one in model.parse(TEXT))
+    assert run(*parse, "text").out == "".join(f"{sentence.draw()}\n" for sentence in model.parse(TEXT))
     page = run(*parse, "svg").out
     assert page.startswith("<!DOCTYPE html>")
     assert page.count("<svg") == 3
@@ -209,16 +220,16 @@ def test_starts_from_words_and_tags(run, folder, model):
 
 
 def test_bytes_that_are_not_text_stop_the_run_or_are_skipped(run, folder, model, tmp_path):
-    bad = tmp_path / "bad.txt"
-    bad.write_bytes(b"Why not?\n\nDogs \xff\n\nWhy not?\n")
-    result = run("parse", folder / "en.uk", bad)
+    latin1_file = tmp_path / "bad.txt"
+    latin1_file.write_bytes(b"Why not?\n\nDogs \xff\n\nWhy not?\n")
+    result = run("parse", folder / "en.uk", latin1_file)
     assert result.code == 2
     assert result.out == model.parse("Why not?\n\n").to_conllu()
-    assert f"{bad}:3:6: byte 0xFF is not UTF-8" in result.err
-    result = run("parse", folder / "en.uk", bad, "--on-error", "skip")
+    assert f"{latin1_file}:3:6: byte 0xFF is not UTF-8" in result.err
+    result = run("parse", folder / "en.uk", latin1_file, "--on-error", "skip")
     assert (result.code, result.out) == (0, model.parse("Why not?\n\nWhy not?\n").to_conllu())
     assert "1 paragraph left out" in result.err
-    assert run("parse", folder / "en.uk", bad, "-o", tmp_path / "out").code == 2
+    assert run("parse", folder / "en.uk", latin1_file, "-o", tmp_path / "out").code == 2
     assert not (tmp_path / "out").exists()
 
 
@@ -261,18 +272,18 @@ def test_sentences_of_several_files_are_not_joined(run, folder, model, tmp_path)
 
 
 def test_files_that_cannot_be_read_stop_the_run_or_are_left_out(run, folder, model, tmp_path):
-    good, bad, missing = tmp_path / "good.txt", tmp_path / "bad.txt.gz", tmp_path / "missing.txt"
-    good.write_text("Why not?", encoding="utf-8")
-    bad.write_bytes(gzip.compress(b"Why not?\n\nDogs saw it.\n\n" * 9)[:-9])
-    result = run("parse", folder / "en.uk", good, missing)
+    valid, truncated, missing = tmp_path / "good.txt", tmp_path / "bad.txt.gz", tmp_path / "missing.txt"
+    valid.write_text("Why not?", encoding="utf-8")
+    truncated.write_bytes(gzip.compress(b"Why not?\n\nDogs saw it.\n\n" * 9)[:-9])
+    result = run("parse", folder / "en.uk", valid, missing)
     assert (result.code, result.out) == (2, "")  # no text is parsed before the options are checked
     assert f"{missing}: No such file" in result.err
-    result = run("parse", folder / "en.uk", good, bad)
+    result = run("parse", folder / "en.uk", valid, truncated)
     assert (result.code, result.out.count("newdoc")) == (2, 1)
-    assert str(bad) in result.err
-    result = run("parse", folder / "en.uk", missing, bad, good, "--on-error", "skip")
+    assert str(truncated) in result.err
+    result = run("parse", folder / "en.uk", missing, truncated, valid, "--on-error", "skip")
     assert result.code == 0
-    assert f"# newdoc id = {good}\n{model.parse('Why not?').to_conllu()}" in result.out
+    assert f"# newdoc id = {valid}\n{model.parse('Why not?').to_conllu()}" in result.out
     assert f"{missing}: No such file or directory; the rest of the file is left out" in result.err
     assert run("parse", folder / "en.uk", missing, "--on-error", "skip").code == 2
 
@@ -310,14 +321,14 @@ def test_measures(run, folder, model, start):
 def test_gold_trees_must_be_trees(run, folder, tmp_path, name):
     """Two words that depend on each other, without a root: no comparison with them is possible."""
     lines = ["1\tDogs\tdog\tNOUN\tNNS\t_\t2\tnsubj\t_\t_", "2\tbark\tbark\tVERB\tVBP\t_\t1\tdep\t_\t_"]
-    bad = tmp_path / "bad.conllu"
-    bad.write_text("# text = Dogs bark\n" + "\n".join(lines) + "\n\n")
+    treebank = tmp_path / "bad.conllu"
+    treebank.write_text("# text = Dogs bark\n" + "\n".join(lines) + "\n\n")
     for command in (
-        ("evaluate", folder / name, bad),
-        ("report", folder / name, "--test", bad, "-o", tmp_path / "r"),
+        ("evaluate", folder / name, treebank),
+        ("report", folder / name, "--test", treebank, "-o", tmp_path / "r"),
     ):
         message = run(*command).error()
-        assert message == f"{bad}:2:23: the heads go round in a circle, 1 → 2 → 1"
+        assert message == f"{treebank}:2:23: the heads go round in a circle, 1 → 2 → 1"
 
 
 def test_gold_text_without_trees_is_measured_without_them(run, folder, tmp_path):
@@ -328,12 +339,12 @@ def test_gold_text_without_trees_is_measured_without_them(run, folder, tmp_path)
 
 
 def test_shows_the_measures(run, folder):
-    shown = run("evaluate", folder / "en.uk", folder / "train.conllu").out
+    table = run("evaluate", folder / "en.uk", folder / "train.conllu").out
     for title in ("Tokens", "Sentences", "Words", "UPOS", "XPOS", "UFeats", "Lemmas", "UAS", "LAS"):
-        assert title in shown
-    shown = run("evaluate", folder / "tokens.uk", folder / "train.conllu").out
-    assert "Words" in shown
-    assert "LAS" not in shown
+        assert title in table
+    table = run("evaluate", folder / "tokens.uk", folder / "train.conllu").out
+    assert "Words" in table
+    assert "LAS" not in table
     assert "upos" in run("evaluate", folder / "tags.uk", folder / "train.conllu").out
     message = run("evaluate", folder / "trees.uk", folder / "train.conllu", "--from", "text").error()
     assert "--from is for parsers of raw text" in message
@@ -367,8 +378,8 @@ def test_explains_the_heads_of_a_text(run, folder, model):
     ]
     assert {"parser.moves"} <= {part for part, _ in decided}
     assert run("explain", folder / "en.uk", folder / "train.conllu", "--row", 2, "--json").json["text"]
-    shown = run("explain", folder / "en.uk", folder / "notes.txt")
-    assert "They didn't see it." in shown.out
+    of_first_sentence = run("explain", folder / "en.uk", folder / "notes.txt")
+    assert "They didn't see it." in of_first_sentence.out
     (folder / "latin1.txt").write_bytes(b"Why not?\nd\xe9j\xe0 vu\n")
     assert (
         "latin1.txt:2: byte 0xE9 is not UTF-8"
@@ -379,14 +390,18 @@ def test_explains_the_heads_of_a_text(run, folder, model):
 def test_inspect_lists_conjunctions_of_each_part_of_a_text_parser(run, folder):
     output = run("inspect", folder / "en.uk", "--top", 3, "--json").json["top"]
     assert {"tagger.upos", "parser.moves"} <= set(output)
-    assert all(one["part"].startswith(kind) for kind, listed in output.items() for one in listed)
+    assert all(
+        conjunction["part"].startswith(kind)
+        for kind, conjunctions in output.items()
+        for conjunction in conjunctions
+    )
     assert "heaviest conjunctions of parser.moves" in run("inspect", folder / "en.uk", "--top", 3).out
 
 
 def test_explains_tags(run, folder, tmp_path):
-    new = tmp_path / "new.conllu"  # words unseen in training, so classifiers decide
-    new.write_text("1\tZzyx\t" + "\t".join(["_"] * 8) + "\n\n", encoding="utf-8")
-    result = run("explain", folder / "tags.uk", new, "--json")
+    unseen_words = tmp_path / "new.conllu"  # words unseen in training, so classifiers decide
+    unseen_words.write_text("1\tZzyx\t" + "\t".join(["_"] * 8) + "\n\n", encoding="utf-8")
+    result = run("explain", folder / "tags.uk", unseen_words, "--json")
     assert result.code == 0
     assert isinstance(result.json["decisions"], list)  # certain words need no decision
 

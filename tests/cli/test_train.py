@@ -145,7 +145,7 @@ def test_class_weights(run, train_file, tmp_path, weights):
 
 
 def test_the_first_index_of_the_training_file_is_remembered(run, tmp_path):
-    """The second file has no feature 0; only the model knows that its indices start at 0."""
+    """The second file has no feature 0; the model stores that indices start at 0."""
     (tmp_path / "train").write_text("1 0:1\n-1 1:1\n1 2:1\n-1 1:1 2:1\n")
     (tmp_path / "test").write_text("-1 1:1\n-1 1:1 2:1\n")
     result = run(
@@ -170,10 +170,10 @@ def test_the_first_index_of_the_training_file_is_remembered(run, tmp_path):
 
 
 def test_an_existing_model_is_replaced_only_by_a_complete_one(run, train_file, model_file, tmp_path):
-    before = model_file.read_bytes()
+    old_bytes = model_file.read_bytes()
     (tmp_path / "bad").write_text("1 1:1\n")
     run("train", "poly", tmp_path / "bad", "-o", model_file).error()
-    assert model_file.read_bytes() == before
+    assert model_file.read_bytes() == old_bytes
     assert run("train", "poly", train_file, "-o", model_file, "--degree", "1", "--quiet").code == 0
     assert load(model_file).model.degree == 1
 
@@ -189,7 +189,7 @@ ESTIMATORS = {
 
 @pytest.mark.parametrize("kind", ESTIMATORS)
 def test_every_parameter_of_an_estimator_is_an_option_or_left_out_on_purpose(run, monkeypatch, kind):
-    """Declared once: names, choices, defaults and help come from the estimator."""
+    """Names, choices, defaults and help of options come from the estimator."""
     estimator, left_out = ESTIMATORS[kind]
     monkeypatch.setenv("COLUMNS", "250")
     text = run("train", kind, "--help").out

@@ -23,26 +23,26 @@ COMMAND = [sys.executable, "-m", "unkernel", "train"]
 def test_training_out_of_core_equals_training_in_memory(run, rank_files, tmp_path, kind):
     data, test = rank_files
     command = ["train", kind, data, "-o", tmp_path / "m.uk", "--test", test, "--tol", "1e-6", "--json"]
-    here, packed = run(*command).json, run(*command, "--out-of-core", "--memory", "1G").json
-    assert packed["packed_rows"] == f"{data}.rows"
-    assert packed["objective"] == pytest.approx(here["objective"], rel=1e-5)
+    in_memory, out_of_core = run(*command).json, run(*command, "--out-of-core", "--memory", "1G").json
+    assert out_of_core["packed_rows"] == f"{data}.rows"
+    assert out_of_core["objective"] == pytest.approx(in_memory["objective"], rel=1e-5)
     measure = "accuracy" if kind == "linear" else "ordered_pairs"
-    assert packed[f"training_{measure}"] == pytest.approx(here[f"training_{measure}"], abs=0.02)
-    assert packed["test"][measure] == pytest.approx(here["test"][measure], abs=0.02)
+    assert out_of_core[f"training_{measure}"] == pytest.approx(in_memory[f"training_{measure}"], abs=0.02)
+    assert out_of_core["test"][measure] == pytest.approx(in_memory["test"][measure], abs=0.02)
     for name in ("rows", "features"):
-        assert packed[name] == here[name]
-    assert packed["model_bytes"] == pytest.approx(
-        here["model_bytes"], abs=128
+        assert out_of_core[name] == in_memory[name]
+    assert out_of_core["model_bytes"] == pytest.approx(
+        in_memory["model_bytes"], abs=128
     )  # the number of digits may differ
 
 
 def test_packed_rows_are_used_again(run, linear_files, tmp_path):
     command = ["train", "linear", linear_files[0], "-o", tmp_path / "m.uk", "--out-of-core"]
     assert run(*command, "--cache", tmp_path / "kept", "--quiet").code == 0
-    before = (tmp_path / "kept").stat()
+    old_stat = (tmp_path / "kept").stat()
     result = run(*command, "--cache", tmp_path / "kept")
     assert f"{tmp_path / 'kept'}, " in result.out
-    assert (tmp_path / "kept").stat().st_mtime_ns == before.st_mtime_ns
+    assert (tmp_path / "kept").stat().st_mtime_ns == old_stat.st_mtime_ns
     assert not Path(f"{linear_files[0]}.rows").exists()
 
 
@@ -59,7 +59,7 @@ def parts(folder: Path) -> list[Path]:
 def test_several_files(run, tmp_path, how):
     names = parts(tmp_path)
     data = [tmp_path / "part-*.svm.gz"] if how == "pattern" else names
-    for _ in range(2):  # the packed copy is beside the files, and is not a part
+    for _ in range(2):  # the packed copy, which lies beside the files, does not match the pattern
         output = run("train", "linear", *data, "-o", tmp_path / "m.uk", "--out-of-core", "--json").json
         assert output["rows"] == 300
         assert load(tmp_path / "m.uk").model.origin["rows"] == 300
@@ -75,7 +75,7 @@ def test_too_little_memory_is_reported_before_training(run, linear_files, tmp_pa
 
 @pytest.fixture
 def hard_training(tmp_path) -> list[str]:
-    """Return arguments of a training with random labels, and a gap that takes some hundred passes."""
+    """Return arguments of a training with random labels, which takes some hundred passes."""
     generator = np.random.default_rng(0)
     write_svmlight(tmp_path / "rows.svm", generator.random((2000, 30)), generator.integers(0, 2, 2000))
     places = ["linear", str(tmp_path / "rows.svm"), "-o", str(tmp_path / "m.uk")]
@@ -95,29 +95,29 @@ def started(arguments: list[str], folder: Path) -> subprocess.Popen[str]:
 @pytest.fixture
 def passes_made(monkeypatch) -> list[int]:
     """Return a list that receives the number of passes of each training in this process."""
-    made: list[int] = []
+    passes: list[int] = []
     observer = Checkpoint.make_observer
 
     def counting(checkpoint: Checkpoint, *arguments: Any) -> Any:
         observe = observer(checkpoint, *arguments)
-        return lambda *found: (made.append(found[-1]), observe(*found))
+        return lambda *state: (passes.append(state[-1]), observe(*state))
 
     monkeypatch.setattr(Checkpoint, "make_observer", counting)
-    return made
+    return passes
 
 
 @pytest.mark.hostile
 def test_a_killed_training_resumes_from_its_checkpoint(run, hard_training, tmp_path, passes_made):
-    whole = run("train", *hard_training, "--json").json
-    assert len(passes_made) == whole["passes"] > 60
+    uninterrupted = run("train", *hard_training, "--json").json
+    assert len(passes_made) == uninterrupted["passes"] > 60
     passes_made.clear()
     process = started(hard_training, tmp_path / "kept")
     process.kill()
     process.communicate()
     assert process.returncode == -signal.SIGKILL
-    again = run("train", *hard_training, "--json").json
-    assert 0 < len(passes_made) <= whole["passes"] - 10
-    assert again["objective"] == pytest.approx(whole["objective"], rel=1e-6)
+    resumed = run("train", *hard_training, "--json").json
+    assert 0 < len(passes_made) <= uninterrupted["passes"] - 10
+    assert resumed["objective"] == pytest.approx(uninterrupted["objective"], rel=1e-6)
     assert not (tmp_path / "kept").exists()
 
 
@@ -147,9 +147,16 @@ def test_a_checkpoint_of_other_rows_is_refused(run, hard_training, linear_files,
 def test_workers_on_this_machine(run, tmp_path):
     parts(tmp_path)
     command = ["train", "linear", tmp_path / "part-*.svm.gz", "-o", tmp_path / "m.uk", "--json"]
-    here, there = run(*command, "--out-of-core").json, run(*command, "--dask", "local", "--jobs", "2").json
-    assert there["objective"] == pytest.approx(here["objective"], rel=2e-3)
-    assert (there["features"], there["classes"], there["training_accuracy"]) == (5, [-1, 1], None)
+    on_one_machine, on_workers = (
+        run(*command, "--out-of-core").json,
+        run(*command, "--dask", "local", "--jobs", "2").json,
+    )
+    assert on_workers["objective"] == pytest.approx(on_one_machine["objective"], rel=2e-3)
+    assert (on_workers["features"], on_workers["classes"], on_workers["training_accuracy"]) == (
+        5,
+        [-1, 1],
+        None,
+    )
     output = run("predict", tmp_path / "m.uk", tmp_path / "part-0.svm.gz", "--json").json
     assert output["accuracy"] > 0.9
 

@@ -83,12 +83,12 @@ def test_other_objectives_are_measured(run, linear_files, tmp_path, options, wor
 
 
 def test_both_solvers_agree(run, linear_files, tmp_path):
-    result = [
+    summaries = [
         run("train", "linear", linear_files[0], "-o", tmp_path / "m.uk", "--solver", solver, "--json").json
         for solver in ("dual", "cutting_plane")
     ]
-    assert [one["solver"] for one in result] == ["dual", "cutting_plane"]
-    assert result[0]["objective"] == pytest.approx(result[1]["objective"], rel=2e-3)
+    assert [summary["solver"] for summary in summaries] == ["dual", "cutting_plane"]
+    assert summaries[0]["objective"] == pytest.approx(summaries[1]["objective"], rel=2e-3)
 
 
 def test_many_classes_and_weights(run, rank_files, tmp_path):

@@ -46,10 +46,12 @@ import pytest
     ],
 )
 def test_options_that_are_refused(run, linear_files, tmp_path, options, reason):
-    before = set(tmp_path.iterdir())
-    kind, *given = options.split()
-    assert re.search(reason, run("train", kind, linear_files[0], "-o", tmp_path / "m.uk", *given).error())
-    assert set(tmp_path.iterdir()) == before
+    old_files = set(tmp_path.iterdir())
+    kind, *options_of_kind = options.split()
+    assert re.search(
+        reason, run("train", kind, linear_files[0], "-o", tmp_path / "m.uk", *options_of_kind).error()
+    )
+    assert set(tmp_path.iterdir()) == old_files
 
 
 def test_bad_places_of_checkpoints_and_caches_are_refused(run, linear_files, tmp_path):
@@ -57,9 +59,9 @@ def test_bad_places_of_checkpoints_and_caches_are_refused(run, linear_files, tmp
     command = ["train", "linear", data, "-o", tmp_path / "m.uk", "--out-of-core"]
     assert "must name a folder, and this is a file" in run(*command, "--checkpoint", test).error()
     assert "is also an input" in run(*command, "--cache", data).error()
-    before = test.read_bytes()
+    old_bytes = test.read_bytes()
     assert "not a file of rows" in run(*command, "--cache", test).error()
-    assert test.read_bytes() == before
+    assert test.read_bytes() == old_bytes
 
 
 def test_several_files_only_out_of_core(run, linear_files, tmp_path):
@@ -92,7 +94,7 @@ def test_bad_training_data_is_refused(run, tmp_path, options, text, reason):
     path.write_text(text, encoding="utf-8")
     message = run("train", *options.split(), path, "-o", tmp_path / "m.uk").error()
     assert re.search(reason, message)
-    assert {found.name for found in tmp_path.iterdir()} <= {path.name, f"{path.name}.rows"}
+    assert {file.name for file in tmp_path.iterdir()} <= {path.name, f"{path.name}.rows"}
 
 
 @pytest.mark.parametrize("options", [[], ["--out-of-core"]], ids=["memory", "out of core"])

@@ -56,17 +56,19 @@ def test_records_are_priced(run, flats, tmp_path):
 
 def test_rows_are_learned_as_by_the_estimator(run, rows, tmp_path):
     options = {"C": 10.0, "loss": "epsilon_insensitive", "epsilon": 0.05}
-    given = [f"--{name}={value}" for name, value in options.items()]
-    output = run("train", "regression", rows, "-o", tmp_path / "m.uk", *given, "--json").json
+    arguments = [f"--{name}={value}" for name, value in options.items()]
+    output = run("train", "regression", rows, "-o", tmp_path / "m.uk", *arguments, "--json").json
     X, y = read_svmlight(rows).X, read_svmlight(rows).y
     reg = PolyRegressor(**options, random_state=0).fit(X, y)
     assert output["objective"] == reg.objective_
     assert output["training_r_squared"] == pytest.approx(metrics.r2_score(y, reg.predict(X)))
     evaluated = run("evaluate", tmp_path / "m.uk", rows, "--json").json
-    message = reg.predict(X)
-    assert evaluated["root_mean_squared_error"] == pytest.approx(metrics.root_mean_squared_error(y, message))
-    assert evaluated["mean_absolute_error"] == pytest.approx(metrics.mean_absolute_error(y, message))
-    assert evaluated["mean_squared_error"] == pytest.approx(metrics.mean_squared_error(y, message))
+    predictions = reg.predict(X)
+    assert evaluated["root_mean_squared_error"] == pytest.approx(
+        metrics.root_mean_squared_error(y, predictions)
+    )
+    assert evaluated["mean_absolute_error"] == pytest.approx(metrics.mean_absolute_error(y, predictions))
+    assert evaluated["mean_squared_error"] == pytest.approx(metrics.mean_squared_error(y, predictions))
 
 
 def test_parameters_are_chosen(run, flats, tmp_path):
@@ -97,8 +99,8 @@ def test_large_and_whole_targets_are_values(run, tmp_path):
 )
 def test_targets_that_are_no_numbers_are_refused(run, tmp_path, text, words):
     (tmp_path / "d.csv").write_text(text)
-    given = ("train", "regression", tmp_path / "d.csv", "--target", "y", "-o", tmp_path / "m.uk")
-    assert words in run(*given).error()
+    arguments = ("train", "regression", tmp_path / "d.csv", "--target", "y", "-o", tmp_path / "m.uk")
+    assert words in run(*arguments).error()
 
 
 @pytest.mark.parametrize(
@@ -111,8 +113,8 @@ def test_targets_that_are_no_numbers_are_refused(run, tmp_path, text, words):
     ],
 )
 def test_options_of_other_models_are_refused(run, flats, tmp_path, options, words):
-    given = ("train", "regression", flats, "--target", "rent", "-o", tmp_path / "m.uk", *options)
-    assert words in run(*given).error()
+    arguments = ("train", "regression", flats, "--target", "rent", "-o", tmp_path / "m.uk", *options)
+    assert words in run(*arguments).error()
 
 
 def test_classifiers_point_to_regressions(run, flats, tmp_path):

@@ -88,9 +88,9 @@ def test_probabilities_are_predicted(run, three_classes, tmp_path):
     assert run("compile", path, "-o", fast, "--sample", three_classes, "-q").code == 0
     for model in (path, fast):
         assert run("predict", model, three_classes, "-o", out, "--probability", "-q", "--force").code == 0
-        written = np.loadtxt(out)
-        np.testing.assert_allclose(written[:, 1:], load(path).predict_proba(X), rtol=1e-12)
-        np.testing.assert_array_equal(written[:, 0], load(path).predict(X))
+        predictions = np.loadtxt(out)
+        np.testing.assert_allclose(predictions[:, 1:], load(path).predict_proba(X), rtol=1e-12)
+        np.testing.assert_array_equal(predictions[:, 0], load(path).predict(X))
     assert run("inspect", fast, "--json").json["probability"] is True
 
 
@@ -138,8 +138,8 @@ def test_verbose_prints_the_steps(run, train_file, tmp_path):
     ],
 )
 def test_options_that_are_refused(run, train_file, tmp_path, options, reason):
-    kind, *given = options.split()
-    message = run("train", kind, train_file, "-o", tmp_path / "m.uk", *given).error()
+    kind, *options_of_kind = options.split()
+    message = run("train", kind, train_file, "-o", tmp_path / "m.uk", *options_of_kind).error()
     assert re.search(reason, message)
     assert {path.name for path in tmp_path.iterdir()} == {train_file.name}
 

@@ -56,7 +56,7 @@ def trained(tmp_path_factory, golden):
 
 @pytest.fixture
 def tree_model(tmp_path, trained):
-    """Return a copy for this test."""
+    """Return a copy of the trained model, which the test may change."""
     return Path(shutil.copy(trained, tmp_path))
 
 
@@ -270,14 +270,14 @@ def test_bad_options_and_files_are_refused_by_train(run, golden, tmp_path, words
     (tmp_path / "brackets.txt").write_text("(S (NP dogs) (VP bark))\n")
     (tmp_path / "damaged.dat").write_text("1 |BT| (A b) |ET|\n-1 |BT| (A b |ET|\n")
     (tmp_path / "one.dat").write_text("1 |BT| (A b) |ET|\n1 |BT| (A c) |ET|\n")
-    own = {path.name for path in tmp_path.iterdir()}
-    folders = {word: tmp_path if word in own else golden for word in words.split() if "." in word[1:]}
-    given = [
+    own_files = {path.name for path in tmp_path.iterdir()}
+    folders = {word: tmp_path if word in own_files else golden for word in words.split() if "." in word[1:]}
+    arguments = [
         str(folders[word] / word) if word in folders and not word[0].isdigit() else word
         for word in words.split()
     ]
-    kind = given.pop(0) if given[0] in ("poly", "linear") else "tree"
-    message = run("train", kind, *given, "-o", tmp_path / "m.uk").error()
+    kind = arguments.pop(0) if arguments[0] in ("poly", "linear") else "tree"
+    message = run("train", kind, *arguments, "-o", tmp_path / "m.uk").error()
     assert "Traceback" not in message
     assert re.search(reason, message), message
     assert not (tmp_path / "m.uk").exists()
@@ -368,15 +368,15 @@ def test_trees_without_labels(run, tree_model, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("rest", "words"),
+    ("other_parts", "words"),
     [
         ("|BT| (A b) |ET|", "compares 1 of 2 trees per example"),
         ("|ET| 1:0.5 2:1 |EV|", "compares no vectors"),
     ],
 )
-def test_parts_that_the_model_ignores_are_named(run, tree_model, tmp_path, rest, words):
+def test_parts_that_the_model_ignores_are_named(run, tree_model, tmp_path, other_parts, words):
     file = tmp_path / "more.dat"
-    file.write_text(f"1 |BT| (S (NP dogs) (VP bark)) {rest}\n")
+    file.write_text(f"1 |BT| (S (NP dogs) (VP bark)) {other_parts}\n")
     result = run("predict", tree_model, file)
     assert (result.code, len(result.out.splitlines())) == (0, 1)
     assert words in result.err
@@ -384,7 +384,7 @@ def test_parts_that_the_model_ignores_are_named(run, tree_model, tmp_path, rest,
 
 
 def test_labels_that_happen_to_be_numbers(run, tmp_path):
-    """Whether labels are numbers is decided per file, but classes may be texts all the same."""
+    """Labels of a file are numbers if all of them are, although the classes of the model are texts."""
     trees = [tree for _, tree in QUESTIONS]
     train = write_questions(tmp_path / "train.dat", zip(["7", "x", "7"] * 3, trees, strict=True))
     test = write_questions(tmp_path / "test.dat", [("7", trees[0]), ("7", trees[2])])
@@ -396,7 +396,7 @@ def test_labels_that_happen_to_be_numbers(run, tmp_path):
 
 
 def test_answers_that_are_never_positive(run, tree_model, tmp_path):
-    """Without positive predictions there is no precision; without positives there is no recall."""
+    """Precision is undefined without positive predictions, and recall without positive trees."""
     X, y = read_trees_where(tree_model, lambda answers, y: answers == -1)
     (tmp_path / "t.dat").write_text(
         "".join(f"{label} |BT| {tree} |ET|\n" for tree, label in zip(X, y, strict=True))
@@ -409,11 +409,11 @@ def test_answers_that_are_never_positive(run, tree_model, tmp_path):
     assert "F1" not in run("predict", tree_model, tmp_path / "t.dat").out
 
 
-def read_trees_where(model, wanted):
+def read_trees_where(model, select):
     golden = Path(__file__).resolve().parents[1] / "golden"
     X, y = read_trees(golden / "trees.test.dat")
-    chosen = wanted(load(model).predict(X), y)
-    return X[chosen].brackets(), y[chosen]
+    selection = select(load(model).predict(X), y)
+    return X[selection].brackets(), y[selection]
 
 
 ASKED_WRONGLY = {
@@ -460,9 +460,9 @@ ASKED_WRONGLY = {
 }
 
 
-@pytest.mark.parametrize("asked", ASKED_WRONGLY.values(), ids=ASKED_WRONGLY)
-def test_bad_options_and_files_are_refused_by_other_commands(run, golden, tree_model, tmp_path, asked):
-    words, reason = asked
+@pytest.mark.parametrize("case", ASKED_WRONGLY.values(), ids=ASKED_WRONGLY)
+def test_bad_options_and_files_are_refused_by_other_commands(run, golden, tree_model, tmp_path, case):
+    words, reason = case
     places = {"trees.uk": tree_model, "new.uk": tmp_path / "new.uk", "new.txt": tmp_path / "new.txt"}
     arguments = [
         places.get(word, golden / word if (golden / word).is_file() else word) for word in words.split()
@@ -506,21 +506,25 @@ def test_inspect(run, vector_model, golden):
     model = load(vector_model).model
     assert (output["support_trees"], output["subtrees"]) == (model.n_support, model.support.nodes)
     assert output["compiled_bytes"] > output["file_bytes"] > 0
-    plain = run("inspect", golden / "svmlight-tk-sst.model", "--json").json
-    assert (plain["width_decay"], plain["tree_weight"], plain["vector_kernel"]) == (None, None, None)
+    without_vectors = run("inspect", golden / "svmlight-tk-sst.model", "--json").json
+    assert (
+        without_vectors["width_decay"],
+        without_vectors["tree_weight"],
+        without_vectors["vector_kernel"],
+    ) == (None, None, None)
 
 
 def test_the_heaviest_fragments(run, tree_model, questions, tmp_path):
     output = run("inspect", tree_model, "--top", 5, "--json").json["top"]
     expected = load(tree_model).heaviest(5)
-    assert [one["fragment"] for one in output] == [fragment.label for fragment in expected]
+    assert [entry["fragment"] for entry in output] == [fragment.label for fragment in expected]
     result = run("inspect", tree_model, "--top", 5)
     assert "heaviest fragments" in result.out
     assert expected[0].label in result.out
     run("train", "tree", questions, "-o", tmp_path / "q.uk", "--quiet", "--C", 10)
     output = run("inspect", tmp_path / "q.uk", "--top", 30, "--json").json["top"]
-    assert {one["class"] for one in output} == {"HUM", "LOC", "NUM"}
-    weights = [abs(one["weight"]) for one in output]
+    assert {entry["class"] for entry in output} == {"HUM", "LOC", "NUM"}
+    weights = [abs(entry["weight"]) for entry in output]
     assert weights == sorted(weights, reverse=True)
     assert "not HUM" in run("inspect", tmp_path / "q.uk", "--top", 30).out
 
@@ -534,14 +538,14 @@ def test_explain(run, tree_model, tree_files):
     assert len(output["contributions"]) == 4
     parts = sum(part["value"] for part in output["contributions"])
     assert output["intercept"] + parts + output["rest"] == pytest.approx(output["score"], rel=1e-12)
-    other = run("explain", tree_model, tree_files[1], "--row", 2, "--top", 4, "--of", -1, "--json").json
-    assert other["score"] == pytest.approx(fast.explain(X[2], 4, of=-1).score)
+    reverse = run("explain", tree_model, tree_files[1], "--row", 2, "--top", 4, "--of", -1, "--json").json
+    assert reverse["score"] == pytest.approx(fast.explain(X[2], 4, of=-1).score)
     result = run("explain", tree_model, tree_files[1], "--row", 2, "--top", 4)
     assert output["contributions"][0]["fragment"] in result.out
     assert "(all others)" in result.out
-    nothing = run("explain", tree_model, tree_files[1], "--row", 2, "--top", 0, "--json").json
-    assert nothing["contributions"] == []
-    assert nothing["intercept"] + nothing["rest"] == pytest.approx(output["score"], rel=1e-12)
+    without_parts = run("explain", tree_model, tree_files[1], "--row", 2, "--top", 0, "--json").json
+    assert without_parts["contributions"] == []
+    assert without_parts["intercept"] + without_parts["rest"] == pytest.approx(output["score"], rel=1e-12)
 
 
 def test_explain_without_labels(run, tree_model, tmp_path):

@@ -74,13 +74,13 @@ def test_combinations():
 def test_settings_are_grouped_into_paths_of_ascending_cost():
     settings = [{"degree": d, "C": c} for c in (10.0, 0.1, 1.0) for d in (1, 2)]
     paths = group_paths(settings, warm=True)
-    assert [[one["C"] for one in path] for path in paths] == [[0.1, 1.0, 10.0]] * 2
-    assert [{one["degree"] for one in path} for path in paths] == [{1}, {2}]
+    assert [[parameters["C"] for parameters in path] for path in paths] == [[0.1, 1.0, 10.0]] * 2
+    assert [{parameters["degree"] for parameters in path} for path in paths] == [{1}, {2}]
     assert group_paths(settings, warm=False) == [[setting] for setting in settings]
 
 
 def test_cross_validation_equals_that_of_scikit_learn(run, train_file):
-    """A grid with a single value of C has no warm starts."""
+    """With a single value of C there are no warm starts, so the measures are exactly scikit-learn's."""
     output = run("tune", "poly", train_file, "--degree", "1,2", "--C", "0.5", "--cv", "4", "--json").json
     X, y = read_svmlight(train_file)
     folds = StratifiedKFold(4, shuffle=True, random_state=0)
@@ -94,10 +94,10 @@ def test_cross_validation_equals_that_of_scikit_learn(run, train_file):
 @pytest.mark.parametrize("jobs", ["1", "3"])
 def test_warm_paths_have_the_measures_of_cold_fits(run, train_file, jobs):
     command = ["tune", "poly", train_file, "--cv", "3", "--tol", "1e-7", "--json", "-j", jobs]
-    together = run(*command, "--C", "0.01:1").json
-    for setting in together["settings"]:
-        alone = run(*command, "--C", setting["C"], "--degree", "2").json["settings"]
-        assert alone[0]["measures"]["accuracy"] == setting["measures"]["accuracy"]
+    warm = run(*command, "--C", "0.01:1").json
+    for setting in warm["settings"]:
+        cold = run(*command, "--C", setting["C"], "--degree", "2").json["settings"]
+        assert cold[0]["measures"]["accuracy"] == setting["measures"]["accuracy"]
 
 
 def test_the_best_setting_is_trained_on_all_rows(run, train_file, test_file, tmp_path):
@@ -122,8 +122,8 @@ def test_the_text_output_is_as_expected(run, train_file, tmp_path):
     assert (result.code, result.err) == (0, "")
     for words in ("3 folds", "degree", "accuracy", "ROC area", "←", "best", "--degree 2", "t.svg"):
         assert words in result.out
-    drawn = (tmp_path / "t.svg").read_text()
-    assert drawn.startswith("<?xml")
+    plot = (tmp_path / "t.svg").read_text()
+    assert plot.startswith("<?xml")
     result = run("tune", "poly", train_file, "--cv", "2", "-q")
     assert (result.code, result.out, result.err) == (0, "", "")
 
@@ -193,8 +193,8 @@ def test_parsers_are_measured_on_other_sentences(run, sentences, tmp_path):
     output = run("tune", kind, train, "--dev", dev, *options.split(), *out).json
     read = TASKS[task].read
     for setting in output["settings"]:
-        chosen = {name: setting[name] for name in output["best_parameters"]}
-        parser = estimator(**chosen).fit(read(train))
+        parameters = {name: setting[name] for name in output["best_parameters"]}
+        parser = estimator(**parameters).fit(read(train))
         measured = setting["measures"][criterion]
         assert measured == {"mean": getattr(parser.evaluate(read(dev)), criterion), "std": None}
     means = [setting["measures"][criterion]["mean"] for setting in output["settings"]]
@@ -238,8 +238,10 @@ def test_parsers_are_cross_validated_over_sentences(run, sentences, jobs):
 def test_default_grids_of_parsers(kind, options, parameter, values):
     learner = PARSER_LEARNERS[kind]
     words = options.split()
-    given = {name.removeprefix("--"): value for name, value in zip(words[::2], words[1::2], strict=True)}
-    assert [setting[parameter] for setting in Search.of(learner, given).settings] == values
+    values_of_options = {
+        name.removeprefix("--"): value for name, value in zip(words[::2], words[1::2], strict=True)
+    }
+    assert [setting[parameter] for setting in Search.of(learner, values_of_options).settings] == values
 
 
 def test_bad_options_of_parsers_are_refused(run, tmp_path):
@@ -268,15 +270,15 @@ def test_bad_options_of_parsers_are_refused(run, tmp_path):
 
 @pytest.mark.parametrize("kind", [*LEARNERS, *PARSERS])
 def test_help_lists_only_options_of_the_kind(run, kind):
-    shown = run("tune", kind, "--help").out
-    examples = re.findall(r"unkernel tune (\w+)", shown.partition("Arguments")[0])
+    help_text = run("tune", kind, "--help").out
+    examples = re.findall(r"unkernel tune (\w+)", help_text.partition("Arguments")[0])
     assert set(examples) == {kind}
-    assert "--out-of-core" not in shown
-    assert "--dask" not in shown
-    assert ("--dev" in shown) == (kind in PARSERS)
-    for line in re.findall(r"unkernel tune [^│╭]*", shown.partition("Arguments")[0]):
+    assert "--out-of-core" not in help_text
+    assert "--dask" not in help_text
+    assert ("--dev" in help_text) == (kind in PARSERS)
+    for line in re.findall(r"unkernel tune [^│╭]*", help_text.partition("Arguments")[0]):
         for option in re.findall(r"(?<!\S)--?[\w-]+", line):
-            assert option in shown.partition("Options")[2]
+            assert option in help_text.partition("Options")[2]
 
 
 def test_training_with_folds(run, train_file, tmp_path):
@@ -295,8 +297,8 @@ def test_training_with_folds(run, train_file, tmp_path):
 
 
 def test_bad_grids_and_options_are_refused(run, train_file, linear_files, tmp_path):
-    few = tmp_path / "few.svm"
-    write_svmlight(few, np.eye(3), [1, -1, 1])
+    three_rows = tmp_path / "few.svm"
+    write_svmlight(three_rows, np.eye(3), [1, -1, 1])
     for arguments, reason in (
         (["poly", train_file, "--C", "0"], "--C must be a float in the range"),
         (["poly", train_file, "--degree", "9"], "--degree must be an int in the range"),
@@ -304,7 +306,7 @@ def test_bad_grids_and_options_are_refused(run, train_file, linear_files, tmp_pa
         (["poly", train_file, "--penalty", "l1,l2"], "--penalty l1 needs --loss squared_hinge"),
         (["poly", train_file, "--cv", "1"], "--cv"),
         (["poly", train_file, "--by", "beauty"], "--by"),
-        (["poly", few, "--cv", "5"], "has 3 examples, fewer than the 5 folds"),
+        (["poly", three_rows, "--cv", "5"], "has 3 examples, fewer than the 5 folds"),
         (["poly", train_file, "--out-of-core"], "No such option"),
         (
             ["poly", train_file, "-o", tmp_path / "x.svg", "--plot", tmp_path / "x.svg"],
@@ -320,7 +322,7 @@ def test_bad_grids_and_options_are_refused(run, train_file, linear_files, tmp_pa
 
 
 def test_an_interrupt_before_all_fits_have_begun_stops_those_that_have(monkeypatch):
-    """Python waits for the threads of fits at exit: forever, unless they are stopped."""
+    """Fits must be stopped: at exit, Python waits until the threads of all fits end."""
     stopped, submit = threading.Event(), ThreadPoolExecutor.submit
     begun: list[object] = []
 

@@ -1,4 +1,4 @@
-"""``unkernel verify``: whole files, damaged ones, old ones, and signatures."""
+"""``unkernel verify``: undamaged files, damaged files, files of old versions, and signatures."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ def test_whole_and_damaged_files(run, model_file, people_model, tmp_path):
     outcome = run("verify", model_file, people_model)
     assert outcome.code == 0, outcome.err
     assert outcome.out.count(": undamaged, ") == 2
-    broken = tmp_path / "broken.uk"
-    broken.write_bytes(model_file.read_bytes())
-    flip_the_last_byte(broken)
-    outcome = run("verify", people_model, broken)
+    damaged = tmp_path / "broken.uk"
+    damaged.write_bytes(model_file.read_bytes())
+    flip_the_last_byte(damaged)
+    outcome = run("verify", people_model, damaged)
     assert outcome.code == 1
-    assert f"{broken}: array '" in outcome.out and "is damaged" in outcome.out
-    result = run("verify", broken, people_model, "--json")
+    assert f"{damaged}: array '" in outcome.out and "is damaged" in outcome.out
+    result = run("verify", damaged, people_model, "--json")
     assert result.code == 1
     assert [bool(file["problem"]) for file in result.json["files"]] == [True, False]
     assert len(result.json["files"][1]["sha256"]) == 64
@@ -35,12 +35,12 @@ def test_whole_and_damaged_files(run, model_file, people_model, tmp_path):
 
 
 def test_files_of_earlier_versions(run, model_file, tmp_path):
-    old = tmp_path / "old.uk"
-    old.write_bytes(damage.without_digests(model_file.read_bytes()))
-    result = run("verify", old)
+    without_digests = tmp_path / "old.uk"
+    without_digests.write_bytes(damage.without_digests(model_file.read_bytes()))
+    result = run("verify", without_digests)
     assert result.code == 1
     assert "has no digests: load it and save it again" in result.out
-    assert "without digests" in run("inspect", old).out
+    assert "without digests" in run("inspect", without_digests).out
     assert "without digests" not in run("inspect", model_file).out
     assert run("inspect", model_file, "--json").json["digests"] is True
 
@@ -48,12 +48,14 @@ def test_files_of_earlier_versions(run, model_file, tmp_path):
 def test_tables_that_contradict_the_model_are_found(run, people_model, tmp_path):
     kind, arrays, settings = container.read(people_model, mmap=False)
     weights = [name for name in arrays if ".engine." in name and arrays[name].dtype == np.float64]
-    other = tmp_path / "other.uk"
-    container.write(other, kind, arrays | {name: -arrays[name] for name in weights}, settings)
-    result = run("verify", people_model, other)
+    contradictory = tmp_path / "other.uk"
+    container.write(contradictory, kind, arrays | {name: -arrays[name] for name in weights}, settings)
+    result = run("verify", people_model, contradictory)
     assert result.code == 1
     assert f"{people_model}: undamaged" in result.out
-    assert f"{other}: the compiled tables and the model beside them give different scores" in result.out
+    assert (
+        f"{contradictory}: the compiled tables and the model beside them give different scores" in result.out
+    )
 
 
 def test_files_that_are_not_models_fail_verification(run, train_file, tmp_path):
@@ -63,17 +65,17 @@ def test_files_that_are_not_models_fail_verification(run, train_file, tmp_path):
 
 
 def test_unreadable_files_do_not_hide_damage_in_others(run, model_file, tmp_path):
-    missing, broken = tmp_path / "none.uk", tmp_path / "broken.uk"
+    missing, damaged = tmp_path / "none.uk", tmp_path / "broken.uk"
     result = run("verify", missing, tmp_path, model_file)
     assert result.code == 2
     assert f"{missing}: cannot be read: No such file" in result.out
     assert f"{tmp_path}: cannot be read: Is a directory" in result.out
     assert f"{model_file}: undamaged" in result.out
-    broken.write_bytes(model_file.read_bytes())
-    flip_the_last_byte(broken)
-    result = run("verify", missing, broken)
+    damaged.write_bytes(model_file.read_bytes())
+    flip_the_last_byte(damaged)
+    result = run("verify", missing, damaged)
     assert result.code == 1
-    assert f"{broken}: array '" in result.out
+    assert f"{damaged}: array '" in result.out
 
 
 def test_files_replaced_during_verification_are_reported(
@@ -82,10 +84,10 @@ def test_files_replaced_during_verification_are_reported(
     path = tmp_path / "model.uk"
     path.write_bytes(model_file.read_bytes())
 
-    def load_another(given, **_):
+    def load_another(loaded_path, **_):
         (tmp_path / "new.uk").write_bytes(people_model.read_bytes())
-        (tmp_path / "new.uk").replace(given)
-        return unkernel.load(given)
+        (tmp_path / "new.uk").replace(loaded_path)
+        return unkernel.load(loaded_path)
 
     monkeypatch.setattr("unkernel.cli.commands.verify.load", load_another)
     result = run("verify", path)

@@ -40,8 +40,10 @@ def client() -> Iterator[Any]:
 
 @pytest.fixture(scope="module")
 def process_client() -> Iterator[Any]:
-    """Yield one cluster for all tests that kill workers, with enough workers: a killed one does not always
-    return. Workers are forked from a process that has imported everything, which saves most of the time.
+    """Yield one cluster for all tests that kill workers.
+
+    It has spare workers, because a killed worker is not always restarted. Workers are forked from a process
+    that has imported all modules, which saves most of the time.
     """
     import dask
     from dask.distributed import Client, LocalCluster

@@ -31,7 +31,7 @@ every_learner = pytest.mark.parametrize(("learner", "examples"), LEARNERS)
 
 
 @pytest.fixture(scope="module")
-def nobody() -> Iterator[Any]:
+def client_without_workers() -> Iterator[Any]:
     """Yield a client of a cluster without workers."""
     options = {"processes": False, "n_workers": 0, "dashboard_address": ":0"}
     with LocalCluster(**options) as cluster, Client(cluster, set_as_default=False) as client:
@@ -45,7 +45,7 @@ def test_objects_that_are_not_clients_are_refused(learner: Any, examples: Any) -
 
 
 @pytest.fixture(scope="module")
-def apart() -> Iterator[Any]:
+def other_client() -> Iterator[Any]:
     """Yield a client that is not the default one."""
     options = {"processes": False, "n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0"}
     with LocalCluster(**options) as cluster, Client(cluster, set_as_default=False) as client:
@@ -54,27 +54,27 @@ def apart() -> Iterator[Any]:
 
 @every_learner
 def test_a_client_need_not_be_the_default_one(
-    apart: Any, learner: Any, examples: Any, monkeypatch: pytest.MonkeyPatch
+    other_client: Any, learner: Any, examples: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("distributed.client._global_clients", {})
-    assert learner(client=apart).fit(*examples).n_parts_ > 0
+    assert learner(client=other_client).fit(*examples).n_parts_ > 0
 
 
 @every_learner
 def test_clusters_without_workers_warn(
-    nobody: Any, monkeypatch: pytest.MonkeyPatch, learner: Any, examples: Any
+    client_without_workers: Any, monkeypatch: pytest.MonkeyPatch, learner: Any, examples: Any
 ) -> None:
     """Training would wait for workers; here it ends with the warning."""
     monkeypatch.setattr(workers, "_WARNING_SECONDS", 0.01)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         with pytest.raises(UserWarning, match="the Dask cluster has no workers: waiting"):
-            learner(client=nobody).fit(*examples)
+            learner(client=client_without_workers).fit(*examples)
 
 
 @every_learner
-def test_closed_clients_are_refused(nobody: Any, learner: Any, examples: Any) -> None:
-    with Client(nobody.cluster, set_as_default=False) as closed:
+def test_closed_clients_are_refused(client_without_workers: Any, learner: Any, examples: Any) -> None:
+    with Client(client_without_workers.cluster, set_as_default=False) as closed:
         pass
     with pytest.raises(ValueError, match="the Dask client is closed: make another one"):
         learner(client=closed).fit(*examples)

@@ -1,4 +1,4 @@
-"""Direct calls of functions on workers, whether or not the client can reach them."""
+"""Direct calls of functions on workers that the client can or cannot reach."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Faults of workers before training only cost time; errors that cannot be recovered are named."""
+"""Faults of workers before training do not change the result; errors without recovery are named."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def expected(client: Any, data: Any) -> dict[str, float]:
 
 
 def once_before(method: Callable[..., Any], do: Callable[[], None]) -> Callable[..., Any]:
-    """Return a method that runs something before its first call."""
+    """Return `method` so that its first call runs `do` before."""
     todo = [do]
 
     def wrapped(*arguments: Any) -> Any:
@@ -120,7 +120,7 @@ def test_a_worker_that_is_stopped_before_and_while_one_worker_works_alone(
 def test_blocks_are_made_again_when_all_workers_are_lost_at_once(
     data: Any, expected: dict[str, float]
 ) -> None:
-    """Dask keeps tasks that prefer a lost worker for that worker, even if only others join."""
+    """Dask would keep tasks that prefer a lost worker waiting for it, even when other workers join."""
     options = {"processes": False, "n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0"}
     with (
         LocalCluster(**options) as local,
@@ -175,10 +175,10 @@ def test_a_run_whose_scheduler_was_lost_resumes_from_its_checkpoint(
 ) -> None:
     doomed, process = scheduler
     folder = tmp_path / "kept"
-    seen: list[Any] = []
+    reports: list[Any] = []
 
     def kill(progress: Any) -> None:
-        seen.append(progress)
+        reports.append(progress)
         if (folder / "problem-0" / "state.uk").exists():
             os.kill(process, signal.SIGKILL)
 
@@ -201,10 +201,10 @@ def test_workers_whose_memory_is_full_are_named(data: Any) -> None:
     ):
         wait_for(lambda: all(worker.paused for worker in workers.list_workers(client).values()))
         patch.setattr(workers, "_MAX_SILENCE_SECONDS", 0.5)
-        named = (
+        message = (
             r"do not fit into the memory of the workers: \S+ has paused .* of its memory_limit of 8.00 GiB"
         )
-        with pytest.raises(MemoryError, match=named + ".*use more workers"):
+        with pytest.raises(MemoryError, match=message + ".*use more workers"):
             DaskCuttingPlaneSVC(client=client).fit(data.X, data.binary)
 
 
@@ -212,21 +212,21 @@ def test_tasks_that_no_worker_survives_are_named(client: Any) -> None:
     class Last:
         address, memory_limit = "tcp://a:1", 1 << 30
 
-    named = r"several workers were lost .* 'Part-1', tcp://a:1 \(memory_limit 1.00 GiB\)"
-    with pytest.raises(MemoryError, match=named), explain_losses(client):
+    message = r"several workers were lost .* 'Part-1', tcp://a:1 \(memory_limit 1.00 GiB\)"
+    with pytest.raises(MemoryError, match=message), explain_losses(client):
         raise KilledWorker("Part-1", Last, 3)
 
 
 @pytest.fixture
-def seen(monkeypatch: pytest.MonkeyPatch) -> dict[str, Worker]:
-    """Return workers as the scheduler sees them."""
+def known_workers(monkeypatch: pytest.MonkeyPatch) -> dict[str, Worker]:
+    """Return a table of workers, which the test changes and the client reads as the scheduler's."""
     result: dict[str, Worker] = {}
     monkeypatch.setattr(workers, "list_workers", lambda _: dict(result))
     return result
 
 
 def test_clusters_without_workers_warn_and_finally_fail(
-    client: Any, seen: dict[str, Worker], monkeypatch: pytest.MonkeyPatch
+    client: Any, known_workers: dict[str, Worker], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monitor = WorkerMonitor(client)
     monkeypatch.setattr(workers, "_WARNING_SECONDS", 0.0)
@@ -235,16 +235,20 @@ def test_clusters_without_workers_warn_and_finally_fail(
     monkeypatch.setattr(workers, "_MAX_ABSENCE_SECONDS", 0.0)
     with pytest.raises(ConnectionError, match=r"no usable workers for 0 seconds; .* out of memory"):
         monitor.find_usable()
-    seen["a"] = Worker(1, 0.0, False, 0, 0)
+    known_workers["a"] = Worker(1, 0.0, False, 0, 0)
     assert set(monitor.find_usable()) == {"a"}
 
 
-def test_silent_workers_are_not_relied_on_until_they_speak(client: Any, seen: dict[str, Worker]) -> None:
+def test_silent_workers_are_not_relied_on_until_they_speak(
+    client: Any, known_workers: dict[str, Worker]
+) -> None:
     monitor = WorkerMonitor(client)
-    seen.update(a=Worker(1, 0.0, False, 0, 0), b=Worker(1, workers._MAX_SILENCE_SECONDS, False, 0, 0))
+    known_workers.update(
+        a=Worker(1, 0.0, False, 0, 0), b=Worker(1, workers._MAX_SILENCE_SECONDS, False, 0, 0)
+    )
     assert set(monitor.find_usable()) == {"a", "b"}  # the scheduler itself may have been suspended
     assert set(monitor.find_usable()) == {"a"}
-    seen["b"] = Worker(1, 0.0, False, 0, 0)
+    known_workers["b"] = Worker(1, 0.0, False, 0, 0)
     assert set(monitor.find_usable()) == {"a", "b"}
     monitor.exclude({"a"})
     assert set(monitor.find_usable()) == {"b"}

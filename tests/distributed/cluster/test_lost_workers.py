@@ -34,7 +34,7 @@ TOL = 1e-3
 
 @pytest.fixture
 def asked_by_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Make requests by tasks, like with many columns or parts."""
+    """Send requests as tasks, which the client does if there are many columns or parts."""
     monkeypatch.setattr("unkernel.distributed.cluster.coordinator._MAX_BYTES_BY_CLIENT", 0)
 
 
@@ -80,12 +80,12 @@ def test_a_worker_that_is_killed_between_its_answer_and_the_transfer(
 
     def killing_when_finished(client: Any, futures: Any, timeout: float) -> bool:
         nonlocal calls
-        done = wait_until_done(client, futures, timeout)
-        calls += done
-        if done and calls == 4:
+        is_done = wait_until_done(client, futures, timeout)
+        calls += is_done
+        if is_done and calls == 4:
             place = min(process_client.who_has(futures)[futures[-1].key])
             os.kill(process_client.run(os.getpid, workers=[place])[place], signal.SIGKILL)
-        return done
+        return is_done
 
     monkeypatch.setattr(coordinator, "wait_until_done", killing_when_finished)
     ours = DaskCuttingPlaneSVC(tol=TOL, C=0.03, client=process_client).fit(data.X, data.binary)
@@ -152,32 +152,34 @@ def answer(part: Part, task: Callable[..., Any], *arguments: Any) -> np.ndarray:
 def test_repeated_tasks_do_not_change_results(data: Any) -> None:
     generator = np.random.default_rng(1)
     problem = Problem("p", np.array(["no", "yes"]), 1, np.ones(2), squared=True)
-    first, second = (pack_vector(generator.normal(size=61)) for _ in range(2))
+    first_weights, second_weights = (pack_vector(generator.normal(size=61)) for _ in range(2))
     rounds = Round(problem, 1, 0.0), Round(problem, 2, 0.25)
     steady, shaken, lost = new_part(data), new_part(data), new_part(data)
     for part, repeats in ((steady, 1), (shaken, 2)):
-        for now, weights in zip(rounds, (first, second), strict=True):
+        for training_round, weights in zip(rounds, (first_weights, second_weights), strict=True):
             for _ in range(repeats):
-                answer(part, tabulate_losses, now, weights)
-                answer(part, compute_cut_at_step, now, 0.5)
+                answer(part, tabulate_losses, training_round, weights)
+                answer(part, compute_cut_at_step, training_round, 0.5)
     expected = (
-        answer(steady, tabulate_losses, rounds[1], second),
+        answer(steady, tabulate_losses, rounds[1], second_weights),
         answer(steady, compute_cut_at_step, rounds[1], 0.3),
     )
-    np.testing.assert_array_equal(answer(shaken, tabulate_losses, rounds[1], second), expected[0])
+    np.testing.assert_array_equal(answer(shaken, tabulate_losses, rounds[1], second_weights), expected[0])
     np.testing.assert_allclose(answer(shaken, compute_cut_at_step, rounds[1], 0.3), expected[1], atol=1e-9)
 
-    assert tabulate_losses(lost, rounds[1], second).unprepared == (0,)
+    assert tabulate_losses(lost, rounds[1], second_weights).unprepared == (0,)
     assert compute_cut_at_step(lost, rounds[1], 0.3).unprepared == (0,)
-    here = pack_vector(0.25 * first.unpack())
-    restore_scores(lost, rounds[1], here, second)
-    np.testing.assert_allclose(answer(lost, tabulate_losses, rounds[1], second), expected[0], atol=1e-8)
+    restored_weights = pack_vector(0.25 * first_weights.unpack())
+    restore_scores(lost, rounds[1], restored_weights, second_weights)
+    np.testing.assert_allclose(
+        answer(lost, tabulate_losses, rounds[1], second_weights), expected[0], atol=1e-8
+    )
     np.testing.assert_allclose(answer(lost, compute_cut_at_step, rounds[1], 0.3), expected[1], atol=1e-9)
-    # A late task of the previous round gets no answer, rather than a wrong one.
-    assert tabulate_losses(lost, Round(problem, 2, 0.25), second).unprepared == ()
+    # A late task of the previous round is answered with "unprepared", not with a wrong sum.
+    assert tabulate_losses(lost, Round(problem, 2, 0.25), second_weights).unprepared == ()
     assert compute_cut_at_step(lost, rounds[0], 0.3).unprepared == (0,)
-    other = Problem("q", problem.classes, 0, np.ones(2), squared=True)
-    assert compute_cut_at_step(lost, Round(other, 2, 0.25), 0.3).unprepared == (0,)
+    other_problem = Problem("q", problem.classes, 0, np.ones(2), squared=True)
+    assert compute_cut_at_step(lost, Round(other_problem, 2, 0.25), 0.3).unprepared == (0,)
 
 
 INTERRUPTED = """

@@ -1,4 +1,4 @@
-"""Several parts per worker give the same results as one, and are shared with workers that join and leave."""
+"""Several parts per worker give the same results as one part, and move to workers that join."""
 
 from __future__ import annotations
 
@@ -48,14 +48,18 @@ def test_several_parts_give_the_answer_of_one(
     monkeypatch.setattr(coordinator, "_MAX_BYTES_BY_CLIENT", by_client)
     learner = DaskCuttingPlaneSVC(0.03, tol=TOL, objective=objective, client=client)
     blocks = in_blocks(data, data.binary)
-    one = learner.fit(blocks)
-    result = {"parts": one.n_parts_, "objective": one.objective_, "line": one.traffic_.get("line")}
+    one_part = learner.fit(blocks)
+    expected = {
+        "parts": one_part.n_parts_,
+        "objective": one_part.objective_,
+        "line": one_part.traffic_.get("line"),
+    }
     monkeypatch.setattr(gathered_blocks, "_LARGE_PART_ROWS", 0)
     monkeypatch.setattr(gathered_blocks, "_LARGE_PART_ENTRIES_PER_COLUMN", 0)
     several = learner.fit(blocks)
-    assert (result["parts"], several.n_parts_) == (3, 12)
-    assert several.objective_ == pytest.approx(result["objective"], rel=1e-9)
-    assert several.traffic_.get("line") == result["line"]
+    assert (expected["parts"], several.n_parts_) == (3, 12)
+    assert several.objective_ == pytest.approx(expected["objective"], rel=1e-9)
+    assert several.traffic_.get("line") == expected["line"]
 
 
 @pytest.mark.parametrize("grouped", [False, True])
@@ -66,9 +70,9 @@ def test_rankings_in_several_parts(
     group_columns = [data.groups] if grouped else []
     several = DaskRankSVM(0.03, tol=TOL, client=client).fit(in_blocks(data, data.ranks, *group_columns))
     monkeypatch.setattr(DaskRankSVM, "_max_parts_per_worker", 1)
-    one = DaskRankSVM(0.03, tol=TOL, client=client).fit(in_blocks(data, data.ranks, *group_columns))
-    assert (one.n_parts_, several.n_parts_) == (3, 12)
-    assert several.objective_ == pytest.approx(one.objective_, rel=2 * TOL)
+    one_part = DaskRankSVM(0.03, tol=TOL, client=client).fit(in_blocks(data, data.ranks, *group_columns))
+    assert (one_part.n_parts_, several.n_parts_) == (3, 12)
+    assert several.objective_ == pytest.approx(one_part.objective_, rel=2 * TOL)
 
 
 def test_rows_of_the_client_become_several_parts_if_they_are_many(
@@ -87,23 +91,23 @@ def test_parts_with_weights_and_without_are_not_joined(client: Any, data: Any) -
 @pytest.mark.parametrize("learner", [DaskCuttingPlaneSVC, DaskPolySVC, DaskRankSVM])
 @pytest.mark.parametrize("form", ["dense", "sparse", "files"])
 def test_blocks_of_different_widths(client: Any, data: Any, learner: Any, form: str, tmp_path: Path) -> None:
-    """Columns missing in a block are 0; the first block is not the widest."""
+    """Columns that a block does not have are 0 in its rows."""
     X, labels, widths = data.X.toarray()[:200], data.classes[:200], [10, 60, 3, 25]
     rows = np.array_split(np.arange(200), 4)
     for some, width in zip(rows, widths, strict=True):
         X[some, width:] = 0.0
     pieces = [(X[some, :width], labels[some]) for some, width in zip(rows, widths, strict=True)]
     if form == "files":
-        for number, (own, y) in enumerate(pieces):
-            write_svmlight(tmp_path / f"part-{number}.svm", own, y)
-        given: Any = str(tmp_path / "part-*.svm")
+        for number, (part, y) in enumerate(pieces):
+            write_svmlight(tmp_path / f"part-{number}.svm", part, y)
+        inputs: Any = str(tmp_path / "part-*.svm")
     else:
-        shaped = [(sparse.csr_matrix(own) if form == "sparse" else own, y) for own, y in pieces]
-        given = [dask.delayed(block) for block in shaped]
-    ours = learner(tol=TOL, client=client).fit(given)
-    whole = learner(tol=TOL, client=client).fit(X, labels)
+        shaped = [(sparse.csr_matrix(part) if form == "sparse" else part, y) for part, y in pieces]
+        inputs = [dask.delayed(block) for block in shaped]
+    ours = learner(tol=TOL, client=client).fit(inputs)
+    on_one_block = learner(tol=TOL, client=client).fit(X, labels)
     assert ours.n_features_in_ == 60
-    assert ours.objective_ == pytest.approx(whole.objective_, rel=2 * TOL)
+    assert ours.objective_ == pytest.approx(on_one_block.objective_, rel=2 * TOL)
     with pytest.raises(ValueError, match="features"):
         ours.decision_function(X[:, :59])
 
@@ -148,40 +152,40 @@ def test_a_worker_that_joins_gets_its_share(
 ) -> None:
     workers, client = growing
     monkeypatch.setattr(part_placement, "_BALANCE_INTERVAL_SECONDS", 0.0)
-    seen: list[Cluster] = []
+    clusters: list[Cluster] = []
     aim = GroupRisk.aim
 
     def joining(self: Any, weights: Any) -> None:
-        seen.append(self._cluster)
-        if len(seen) == 4:
+        clusters.append(self._cluster)
+        if len(clusters) == 4:
             workers.scale(2)
             client.wait_for_workers(2)
         aim(self, weights)
 
     monkeypatch.setattr(GroupRisk, "aim", joining)
     ours = DaskCuttingPlaneSVC(0.03, tol=TOL, client=client).fit(in_blocks(data, data.binary))
-    places = seen[-1].places
+    places = clusters[-1].places
     assert sorted(places.count(worker) for worker in set(places)) == [2, 2]
     assert ours.traffic_["restored"] > 0
     assert ours.n_recoveries_ == 0
-    alone = DaskCuttingPlaneSVC(0.03, tol=TOL, client=client).fit(in_blocks(data, data.binary))
-    assert ours.objective_ == pytest.approx(alone.objective_, rel=2 * TOL)
+    without_joining = DaskCuttingPlaneSVC(0.03, tol=TOL, client=client).fit(in_blocks(data, data.binary))
+    assert ours.objective_ == pytest.approx(without_joining.objective_, rel=2 * TOL)
 
 
 def test_blocks_that_are_all_on_one_worker_are_shared(
     client: Any, data: Any, small_parts: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(part_placement, "_BALANCE_INTERVAL_SECONDS", 0.0)
-    seen: list[Cluster] = []
+    clusters: list[Cluster] = []
     aim = GroupRisk.aim
     monkeypatch.setattr(
-        GroupRisk, "aim", lambda self, weights: (seen.append(self._cluster), aim(self, weights))[1]
+        GroupRisk, "aim", lambda self, weights: (clusters.append(self._cluster), aim(self, weights))[1]
     )
     worker = min(client.nthreads())
     blocks = client.compute(in_blocks(data, data.binary), workers=[worker])
     wait(blocks)
     ours = DaskCuttingPlaneSVC(0.03, tol=TOL, client=client).fit(blocks)
-    places = seen[-1].places
+    places = clusters[-1].places
     assert sorted(places.count(worker) for worker in set(places)) == [1, 1, 2]
     assert ours.gap_ <= TOL
 
@@ -190,27 +194,27 @@ def test_blocks_that_are_all_on_one_worker_are_shared(
 
 
 def test_fingerprints_are_of_rows_not_of_their_order(data: Any) -> None:
-    whole = make_block(data.X, data.binary, data.groups, data.weights)
+    all_rows = make_block(data.X, data.binary, data.groups, data.weights)
 
-    def some(rows: Any) -> Any:
+    def select(rows: Any) -> Any:
         return make_block(data.X[rows], data.binary[rows], data.groups[rows], data.weights[rows])
 
-    expected = fingerprint(whole)
-    halves = [some(np.arange(599, 200, -1)), some(np.arange(201))]
+    expected = fingerprint(all_rows)
+    halves = [select(np.arange(599, 200, -1)), select(np.arange(201))]
     assert sum(map(fingerprint, halves)) % 2**64 == expected
     changed = data.X.copy()
     changed.data[17] += 1e-12
-    others = [
-        replace(whole, X=changed),
-        replace(whole, y=whole.y[::-1]),
-        replace(whole, y=data.classes),
-        replace(whole, qid=whole.qid + 1),
-        replace(whole, weights=whole.weights + 1.0),
-        replace(whole, weights=None),
-        replace(whole, first_index=1),
-        some(np.arange(599)),
+    different = [
+        replace(all_rows, X=changed),
+        replace(all_rows, y=all_rows.y[::-1]),
+        replace(all_rows, y=data.classes),
+        replace(all_rows, qid=all_rows.qid + 1),
+        replace(all_rows, weights=all_rows.weights + 1.0),
+        replace(all_rows, weights=None),
+        replace(all_rows, first_index=1),
+        select(np.arange(599)),
     ]
-    assert len({expected, *map(fingerprint, others)}) == 1 + len(others)
+    assert len({expected, *map(fingerprint, different)}) == 1 + len(different)
 
 
 @pytest.mark.parametrize("learner", [DaskCuttingPlaneSVC, DaskRankSVM])
@@ -224,7 +228,9 @@ def test_a_checkpoint_is_used_on_another_cluster(
     restore = Checkpoint.restore
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("unkernel.distributed.cutplane.risks._MAX_SCORED_ROWS", 0)  # other parts may be larger
-        patch.setattr(Checkpoint, "restore", lambda *own: restored.append(restore(*own)) or restored[-1])
+        patch.setattr(
+            Checkpoint, "restore", lambda *arguments: restored.append(restore(*arguments)) or restored[-1]
+        )
         ours = learner(**options, client=growing[1]).fit(data.X, data.ranks)
     assert ours.gap_ <= TOL
     assert restored

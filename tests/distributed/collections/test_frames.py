@@ -1,4 +1,4 @@
-"""Encoders fitted to Dask collections equal those fitted to all records at once; pipelines train on them."""
+"""Encoders fitted to Dask collections equal encoders fitted to all records in memory."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ def labels(people: pd.DataFrame) -> Any:
     return np.where((people["job"] == "pilot") | (people["size"] > 1), "yes", "no")
 
 
-def same_plan(found: RecordEncoder, expected: RecordEncoder) -> None:
-    assert found.kinds_ == expected.kinds_
-    assert found.get_feature_names_out().tolist() == expected.get_feature_names_out().tolist()
+def assert_same_plan(actual: RecordEncoder, expected: RecordEncoder) -> None:
+    assert actual.kinds_ == expected.kinds_
+    assert actual.get_feature_names_out().tolist() == expected.get_feature_names_out().tolist()
     (ours, our_settings), (theirs, their_settings) = (
-        encoder.plan_.to_container("") for encoder in (found, expected)
+        encoder.plan_.to_container("") for encoder in (actual, expected)
     )
     assert our_settings == their_settings
     assert ours.keys() == theirs.keys()
@@ -62,28 +62,30 @@ def test_any_partitions_give_the_encoding_of_one_machine(people: pd.DataFrame, p
     expected = RecordEncoder(kinds=kinds).fit(people)
     encoder = RecordEncoder(kinds=kinds)
     lazy = encoder.fit_transform(frame)
-    same_plan(encoder, expected)
+    assert_same_plan(encoder, expected)
     assert lazy.shape[1] == encoder.plan_.n_features
-    for found in (lazy, expected.transform(frame)):
-        assert (found.compute(scheduler="threads") != expected.transform(people)).nnz == 0
+    for encoded in (lazy, expected.transform(frame)):
+        assert (encoded.compute(scheduler="threads") != expected.transform(people)).nnz == 0
 
 
 def test_workers_give_the_same_output(client: Any, people: pd.DataFrame) -> None:
     frame = dd.from_pandas(people, npartitions=9)
     with client.as_current():
         encoder = RecordEncoder().fit(frame)
-    same_plan(encoder, RecordEncoder().fit(people))
+    assert_same_plan(encoder, RecordEncoder().fit(people))
 
 
 def test_too_many_distinct_numbers_are_counted_in_ranges_for_any_partitions(
     people: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(frames, "MAX_NUMBER_GROUPS", 20)
-    one, other = (RecordEncoder().fit(dd.from_pandas(people, npartitions=count)) for count in (2, 15))
-    same_plan(one, other)
-    assert one.kinds_ == RecordEncoder().fit(people).kinds_
+    of_2_partitions, of_15_partitions = (
+        RecordEncoder().fit(dd.from_pandas(people, npartitions=count)) for count in (2, 15)
+    )
+    assert_same_plan(of_2_partitions, of_15_partitions)
+    assert of_2_partitions.kinds_ == RecordEncoder().fit(people).kinds_
     exact = RecordEncoder(kinds={"age": "category"}, min_count=1)
-    same_plan(
+    assert_same_plan(
         exact.fit(dd.from_pandas(people[["age"]], npartitions=4)),
         RecordEncoder(kinds={"age": "category"}, min_count=1).fit(people[["age"]]),
     )
@@ -94,7 +96,7 @@ def test_partitions_can_be_empty_or_lack_columns(people: pd.DataFrame) -> None:
     frame = dd.from_map(lambda number: parts[number], range(3), meta=people.iloc[:0])
     expected = RecordEncoder().fit(pd.concat(parts).astype({"member": bool}))
     encoder = RecordEncoder().fit(frame)
-    same_plan(encoder, expected)
+    assert_same_plan(encoder, expected)
     encoded = encoder.transform(frame).compute(scheduler="threads")
     assert (encoded != expected.transform(pd.concat(parts))).nnz == 0
     with pytest.raises(ValueError, match="0 sample"):
@@ -104,7 +106,7 @@ def test_partitions_can_be_empty_or_lack_columns(people: pd.DataFrame) -> None:
 def test_arrays_of_records() -> None:
     table = np.random.default_rng(0).integers(0, 9, (50, 4)).astype(float)
     encoder = RecordEncoder().fit(da.from_array(table, chunks=(20, 3)))
-    same_plan(encoder, RecordEncoder().fit(table))
+    assert_same_plan(encoder, RecordEncoder().fit(table))
     result = encoder.transform(da.from_array(table, chunks=(20, 3))).compute(scheduler="threads")
     assert (result != encoder.transform(table)).nnz == 0
 
@@ -165,7 +167,7 @@ def test_a_worker_that_is_killed_while_counting_and_predicting_costs_only_time(
             )
             if work == "count":
                 with client.as_current():
-                    same_plan(RecordEncoder().fit(frame), expected)
+                    assert_same_plan(RecordEncoder().fit(frame), expected)
             else:
                 result = client.compute(fast.predict(frame)).result()
                 np.testing.assert_array_equal(result, fast.predict(people))

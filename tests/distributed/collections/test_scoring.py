@@ -1,4 +1,4 @@
-"""Compiled classifiers predict Dask collections lazily, with exactly the same results as all rows at once."""
+"""Compiled classifiers predict Dask collections lazily, with the same bits as for rows in memory."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ def rows() -> Any:
 @pytest.fixture(scope="module")
 def classifiers(rows: Any) -> dict[str, Any]:
     """Return a classifier for each kind of predictions."""
-    two = np.where(rows[:, 0] + rows[:, 1] > 0.5, "yes", "no")
-    three = (rows[:, 0] + rows[:, 1]).astype(int)
+    binary = np.where(rows[:, 0] + rows[:, 1] > 0.5, "yes", "no")
+    ternary = (rows[:, 0] + rows[:, 1]).astype(int)
     return {
-        "two": unkernel.compile(PolySVC(gamma=1).fit(rows, two)),
-        "three": unkernel.compile(PolyLogisticRegression().fit(rows, three)),
-        "linear": unkernel.compile(CuttingPlaneSVC().fit(rows, two)),
+        "two": unkernel.compile(PolySVC(gamma=1).fit(rows, binary)),
+        "three": unkernel.compile(PolyLogisticRegression().fit(rows, ternary)),
+        "linear": unkernel.compile(CuttingPlaneSVC().fit(rows, binary)),
     }
 
 
@@ -55,12 +55,12 @@ def of_records(people: pd.DataFrame) -> Any:
     return unkernel.compile(learner.fit(people, rich))
 
 
-def same(found: Any, expected: Any, **options: Any) -> None:
-    """Check that a lazy array has the declared and actual type, shape and values of an array."""
-    assert isinstance(found, da.Array)
-    assert (found.dtype, found.ndim) == (expected.dtype, expected.ndim)
-    assert found.shape[1:] == expected.shape[1:]
-    computed = found.compute(**{"scheduler": "threads"} | options)
+def assert_same_array(lazy: Any, expected: Any, **options: Any) -> None:
+    """Check that a lazy array, before and after it is computed, is of the expected type and shape."""
+    assert isinstance(lazy, da.Array)
+    assert (lazy.dtype, lazy.ndim) == (expected.dtype, expected.ndim)
+    assert lazy.shape[1:] == expected.shape[1:]
+    computed = lazy.compute(**{"scheduler": "threads"} | options)
     assert computed.dtype == expected.dtype
     np.testing.assert_array_equal(computed, expected)
 
@@ -73,25 +73,27 @@ def test_arrays(classifiers: Any, rows: Any, kind: str, chunks: tuple[int, int])
         if hasattr(fast, method):
             result = getattr(fast, method)(X)
             assert result.chunks[0] == X.chunks[0]
-            same(result, getattr(fast, method)(rows))
+            assert_same_array(result, getattr(fast, method)(rows))
 
 
 def test_workers_give_the_same_output(client: Any, classifiers: Any, rows: Any) -> None:
     fast, X = classifiers["three"], da.from_array(rows, chunks=(30, 12))
-    same(fast.predict_proba(X, n_jobs=2), fast.predict_proba(rows), scheduler=client)
+    assert_same_array(fast.predict_proba(X, n_jobs=2), fast.predict_proba(rows), scheduler=client)
     future = client.compute(fast.predict(X))
     np.testing.assert_array_equal(future.result(), fast.predict(rows))
 
 
 def test_chunks_of_unknown_and_of_zero_size_are_predicted(classifiers: Any, rows: Any) -> None:
     fast, X = classifiers["two"], da.from_array(rows, chunks=(20, 12))
-    same(fast.predict(X[X[:, 0] > 0.5]), fast.predict(rows[rows[:, 0] > 0.5]))
-    same(fast.decision_function(X[X[:, 0] > 5]), fast.decision_function(rows)[:0])
+    assert_same_array(fast.predict(X[X[:, 0] > 0.5]), fast.predict(rows[rows[:, 0] > 0.5]))
+    assert_same_array(fast.decision_function(X[X[:, 0] > 5]), fast.decision_function(rows)[:0])
 
 
 def test_sparse_chunks(classifiers: Any, rows: Any) -> None:
     fast = classifiers["two"]
-    same(fast.predict(da.from_array(rows, chunks=(40, 12)).map_blocks(sparse.csr_matrix)), fast.predict(rows))
+    assert_same_array(
+        fast.predict(da.from_array(rows, chunks=(40, 12)).map_blocks(sparse.csr_matrix)), fast.predict(rows)
+    )
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -100,32 +102,32 @@ def test_frames_of_records(of_records: Any, people: pd.DataFrame, method: str, p
     frame = dd.from_pandas(people, npartitions=partitions)
     result = getattr(of_records, method)(frame)
     assert result.numblocks[0] == partitions
-    same(result, getattr(of_records, method)(people))
+    assert_same_array(result, getattr(of_records, method)(people))
 
 
 def test_frames_of_rows(classifiers: Any, rows: Any) -> None:
     frame = dd.from_pandas(pd.DataFrame(rows, columns=[f"x{k}" for k in range(12)]), npartitions=3)
-    same(classifiers["two"].predict(frame), classifiers["two"].predict(rows))
+    assert_same_array(classifiers["two"].predict(frame), classifiers["two"].predict(rows))
 
 
 def test_only_columns_of_the_model_are_read(of_records: Any, people: pd.DataFrame, tmp_path: Path) -> None:
     pytest.importorskip("pyarrow")
     people.assign(other="long " * 10).to_parquet(tmp_path / "people.parquet")
     predictions = of_records.predict(dd.read_parquet(tmp_path / "people.parquet"))
-    same(predictions, of_records.predict(people))
+    assert_same_array(predictions, of_records.predict(people))
     assert "other" not in str(predictions.__dask_graph__().to_dict())
 
 
 def test_files_are_mapped_by_each_process(classifiers: Any, rows: Any, tmp_path: Path) -> None:
     classifiers["two"].save(tmp_path / "model.uk")
     fast = unkernel.load(tmp_path / "model.uk")
-    same(fast.predict(da.from_array(rows, chunks=(30, 12))), fast.predict(rows))
-    held = scoring.open_model(*fast.mapped_file)
-    sent = pickle.dumps(held)
+    assert_same_array(fast.predict(da.from_array(rows, chunks=(30, 12))), fast.predict(rows))
+    opened = scoring.open_model(*fast.mapped_file)
+    sent = pickle.dumps(opened)
     assert len(sent) < 300
-    there = pickle.loads(sent)
-    assert there.classifier.mapped_file == fast.mapped_file
-    np.testing.assert_array_equal(there.classifier.predict(rows), fast.predict(rows))
+    unpickled = pickle.loads(sent)
+    assert unpickled.classifier.mapped_file == fast.mapped_file
+    np.testing.assert_array_equal(unpickled.classifier.predict(rows), fast.predict(rows))
 
 
 @pytest.mark.parametrize("mapped", [True, False])
@@ -137,10 +139,10 @@ def test_all_chunks_share_one_task_for_the_model(
     X = da.from_array(rows, chunks=(2, 12))
     predictions = fast.predict(X)
     assert predictions.name == fast.predict(X).name  # Dask recognises that they are equal
-    whole = pickle.dumps(predictions.__dask_graph__().to_dict())
-    one = pickle.dumps(fast.predict(X[:2]).__dask_graph__().to_dict())
-    assert len(whole) - len(one) < 50 * 1000  # of 50 chunks, with their rows
-    assert (b"CompiledClassifier" in whole) == (not mapped)
+    all_chunks = pickle.dumps(predictions.__dask_graph__().to_dict())
+    one_chunk = pickle.dumps(fast.predict(X[:2]).__dask_graph__().to_dict())
+    assert len(all_chunks) - len(one_chunk) < 50 * 1000  # of 50 chunks, with their rows
+    assert (b"CompiledClassifier" in all_chunks) == (not mapped)
     assert len(pickle.dumps(fast)) > 1000
 
 
@@ -150,7 +152,7 @@ def test_models_that_are_not_mapped_are_sent(classifiers: Any, rows: Any, tmp_pa
     assert unkernel.load(tmp_path / "model.uk").with_cache(10).mapped_file is None
     fast = unkernel.load(tmp_path / "model.uk", mmap=False)
     (tmp_path / "model.uk").unlink()
-    same(fast.predict(da.from_array(rows, chunks=(30, 12))), fast.predict(rows))
+    assert_same_array(fast.predict(da.from_array(rows, chunks=(30, 12))), fast.predict(rows))
 
 
 def test_a_file_that_is_gone_or_another_is_named(classifiers: Any, rows: Any, tmp_path: Path) -> None:

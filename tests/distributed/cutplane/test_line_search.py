@@ -1,4 +1,4 @@
-"""The table of a line agrees with the oracle."""
+"""Losses that are looked up in the table of a line equal those of the oracle."""
 
 from __future__ import annotations
 
@@ -14,19 +14,21 @@ from unkernel.distributed.cutplane.line_search import CELLS, MarginDeficits, loo
 @given(seed=st.integers(0, 10**6), rows=st.integers(1, 60), squared=st.booleans())
 def test_a_table_equals_the_oracle(seed: int, rows: int, squared: bool) -> None:
     generator = np.random.default_rng(seed)
-    here, there = np.round(generator.normal(size=(2, rows)) * 2, 1)  # with ties
+    start, target = np.round(generator.normal(size=(2, rows)) * 2, 1)  # with ties
     costs = generator.choice([-2.0, -1.0, 0.0, 0.5, 1.0], rows)
     oracle = margin_oracle(costs, squared=squared)
-    table = tabulate_line(MarginDeficits.of(here, there, costs), squared)
+    table = tabulate_line(MarginDeficits.of(start, target, costs), squared)
     steps = np.array([0.0, 1.0, *generator.integers(0, CELLS + 1, 30) / CELLS])
     points = look_up_steps(table, steps)
     assert points is not None
     for step, (value, slope) in zip(steps.tolist(), points, strict=True):
-        expected, _ = oracle.along(here, there, step, 1)
+        expected, _ = oracle.along(start, target, step, 1)
         assert value == pytest.approx(expected, abs=1e-9)
         # At a corner of the sum, any slope between the slopes on both sides is accepted.
-        before, after = (oracle.along(here, there, step + shift, 1)[1] for shift in (-1e-7, 1e-7))
-        assert before - 1e-4 <= slope <= after + 1e-4
+        slope_before, slope_after = (
+            oracle.along(start, target, step + shift, 1)[1] for shift in (-1e-7, 1e-7)
+        )
+        assert slope_before - 1e-4 <= slope <= slope_after + 1e-4
 
 
 def test_other_steps_are_not_in_the_table() -> None:

@@ -1,4 +1,4 @@
-"""Rankings on a cluster: pairs in different parts by counts, and groups that are brought together."""
+"""Rankings on a cluster: pairs of different parts are counted on grids, and groups are gathered."""
 
 from __future__ import annotations
 
@@ -58,9 +58,9 @@ def test_the_objective_is_that_of_all_pairs(
     """The objective depends on differences of scores only, also for scores far from 0."""
     X, y, _ = make_ranking(3)
     ours = DaskRankSVM(large_C, tol=1e-4).fit(np.c_[X, np.full(len(X), shift)], y)
-    least = solve_pairs(X, large_C, *listed_pairs(y))
+    minimum = solve_pairs(X, large_C, *listed_pairs(y))
     assert ours.gap_ <= 1e-4
-    assert least * (1 - 1e-6) <= ours.objective_ <= least * (1 + 2e-4)
+    assert minimum * (1 - 1e-6) <= ours.objective_ <= minimum * (1 + 2e-4)
 
 
 def test_counts_do_not_grow_with_the_rows(
@@ -84,18 +84,18 @@ def test_counts_do_not_grow_with_the_rows(
 def test_a_pass_sends_few_requests(
     client: Any, data: Any, counting: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked: list[str] = []
+    purposes: list[str] = []
     ask = risks.PairRisk._ask
 
     def noting(self: Any, task: Any, arguments: Any, purpose: str) -> Any:
-        asked.append(purpose)
+        purposes.append(purpose)
         return ask(self, task, arguments, purpose)
 
     monkeypatch.setattr(risks.PairRisk, "_ask", noting)
     ranker = DaskRankSVM(1.0, tol=TOL).fit(data.X, data.ranks)
     assert ranker.gap_ <= TOL
-    assert asked.count("gradient") == ranker.n_iter_ + 1
-    assert asked.count("counts") <= 2 * asked.count("gradient")  # and one in most of many passes
+    assert purposes.count("gradient") == ranker.n_iter_ + 1
+    assert purposes.count("counts") <= 2 * purposes.count("gradient")  # and one in most of many passes
 
 
 def test_grids_become_wider_and_finer(
@@ -104,19 +104,19 @@ def test_grids_become_wider_and_finer(
     monkeypatch.setattr(risks, "_INNER_WIDTH", 0.01)
     monkeypatch.setattr(risks, "_MAX_FIRST_CELLS", 2)
     monkeypatch.setattr(risks, "_MIN_LEVELS", 1)
-    seen: set[tuple[int, int]] = set()
+    grid_sizes: set[tuple[int, int]] = set()
     grid_at = risks.PairRisk._make_grid
 
     def noting(self: Any, step: float) -> Any:
         grid = grid_at(self, step)
-        seen.add((grid.cells, grid.levels))
+        grid_sizes.add((grid.cells, grid.levels))
         return grid
 
     monkeypatch.setattr(risks.PairRisk, "_make_grid", noting)
     ours = DaskRankSVM(C, tol=TOL).fit(data.X, data.ranks)
     assert_equally_good(ours, RankSVM(C, tol=TOL).fit(data.X, data.ranks))
-    assert max(cells for cells, _ in seen) > 2
-    assert {levels for _, levels in seen} > {1, 2, 4}
+    assert max(cells for cells, _ in grid_sizes) > 2
+    assert {levels for _, levels in grid_sizes} > {1, 2, 4}
 
 
 def test_gaps_that_counts_of_scores_cannot_reach_warn(
@@ -162,16 +162,16 @@ def test_too_many_labels_to_count_warn(
 
 def test_a_warm_start_and_a_path_by_counts(client: Any, data: Any, counting: None) -> None:
     ours = DaskRankSVM(C, tol=TOL, warm_start=True).fit(data.X, data.ranks)
-    first = ours.n_iter_
-    assert ours.fit(data.X, data.ranks).n_iter_ <= first
+    cold_iterations = ours.n_iter_
+    assert ours.fit(data.X, data.ranks).n_iter_ <= cold_iterations
     Cs = [0.01, 0.1]
-    along = zip(
+    paths = zip(
         DaskRankSVM(tol=TOL).path(data.X, data.ranks, Cs),
         RankSVM(tol=TOL).path(data.X, data.ranks, Cs),
         strict=True,
     )
-    for found, expected in along:
-        assert_equally_good(found, expected)
+    for actual, expected in paths:
+        assert_equally_good(actual, expected)
 
 
 @pytest.mark.parametrize("grouped", [False, True])
@@ -221,7 +221,7 @@ def test_groups_of_any_kind(client: Any, data: Any, kind: str) -> None:
 
 
 def test_groups_are_gathered_by_moving_few_rows(client: Any, data: Any) -> None:
-    """Only groups at the boundary of two parts are divided, so only their rows move."""
+    """Of sorted groups, only those at the boundary of two parts are divided, so few rows move."""
     groups = np.sort(data.groups)
     bounds = [0, 130, 307, 451, 600]
     blocks = [
@@ -230,16 +230,17 @@ def test_groups_are_gathered_by_moving_few_rows(client: Any, data: Any) -> None:
     ]
     actual = gather_blocks(client, open_sources(client, blocks, {"y": None}), False)
     moved = gather_groups(actual)
-    before, after = (client.gather(gathered.blocks) for gathered in (actual, moved))
-    of_part = [np.concatenate([block.qid for block in part]) for part in after]
-    for one, other in itertools.combinations(of_part, 2):
-        assert not set(one) & set(other)
-    assert [seen.rows for seen in moved.surveys] == [len(part) for part in of_part]
+    old_parts, new_parts = (client.gather(gathered.blocks) for gathered in (actual, moved))
+    of_part = [np.concatenate([block.qid for block in part]) for part in new_parts]
+    for groups_of_part, groups_of_other_part in itertools.combinations(of_part, 2):
+        assert not set(groups_of_part) & set(groups_of_other_part)
+    assert [survey.rows for survey in moved.surveys] == [len(part) for part in of_part]
     stayed = sum(
-        len(set(_rows_of(part)) & set(_rows_of(again))) for part, again in zip(before, after, strict=True)
+        len(set(_rows_of(part)) & set(_rows_of(old_part)))
+        for part, old_part in zip(old_parts, new_parts, strict=True)
     )
-    everything = sorted(itertools.chain.from_iterable(map(_rows_of, after)))
-    assert everything == sorted(itertools.chain.from_iterable(map(_rows_of, before)))
+    everything = sorted(itertools.chain.from_iterable(map(_rows_of, new_parts)))
+    assert everything == sorted(itertools.chain.from_iterable(map(_rows_of, old_parts)))
     assert 600 - 3 * 15 < stayed < 600
 
 
@@ -255,7 +256,7 @@ def _rows_of(blocks: Any) -> list[tuple[float, ...]]:
 
 
 def test_gathering_groups_leaves_no_empty_part(client: Any, data: Any) -> None:
-    """All rows have one group: they move to one part."""
+    """If all rows are of one group, they move to one part, and the empty parts are removed."""
     ours = DaskRankSVM(C, tol=TOL).fit(data.X, data.ranks, np.zeros(600))
     assert ours.n_parts_ == 1
     assert_equally_good(ours, RankSVM(C, tol=TOL).fit(data.X, data.ranks))

@@ -1,4 +1,4 @@
-"""Counts on a grid of scores bound the risk of all pairs from above, and cuts bound it from below."""
+"""Counts on a grid of scores give an upper bound of the risk of all pairs, and cuts a lower bound."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ from unkernel.distributed.cutplane.score_grids import Grid, coarsen_counts, comp
 RANKS = 3
 
 
-def made(seed: int, rows: int) -> tuple[Any, ...]:
-    """Return ranks, weights, and scores at both ends of a line; some on edges, some equal."""
+def make_scored_rows(seed: int, rows: int) -> tuple[Any, ...]:
+    """Return ranks, weights, and scores at both ends of a line, some of which are equal or on edges."""
     generator = np.random.default_rng(seed)
     ranks = generator.integers(0, RANKS, rows).astype(np.int32)
     weights = generator.choice([0.0, 0.5, 1.0, 2.0], rows)
-    here, there = np.round(generator.normal(scale=3.0, size=(2, rows)) * 4) / 4 + generator.choice(
+    start, target = np.round(generator.normal(scale=3.0, size=(2, rows)) * 4) / 4 + generator.choice(
         [0.0, 0.01], (2, rows)
     )
-    return ranks, weights, here, there
+    return ranks, weights, start, target
 
 
 GRID = Grid(centre=0.3, width=2.0, cells=8, levels=4)
 
 
-def at_step(here: np.ndarray, there: np.ndarray, step: float) -> np.ndarray:
-    return here + step * (there - here)
+def at_step(start: np.ndarray, target: np.ndarray, step: float) -> np.ndarray:
+    return start + step * (target - start)
 
 
 def test_edges() -> None:
@@ -43,19 +43,19 @@ def test_edges() -> None:
 
 @given(seed=st.integers(0, 10**6), rows=st.integers(0, 40), step=st.sampled_from([0.0, 0.3, 1.0, 1.7]))
 def test_counts_and_interpolation(seed: int, rows: int, step: float) -> None:
-    ranks, weights, here, there = made(seed, rows)
-    edges, scores = twin.edges_of(0.3, 2.0, 8, 4), at_step(here, there, step)
-    counted = RowsOnGrid(ranks, rank_count=RANKS, weights=weights)
-    outside, found, changes = counted.count(here, there, step=step, grid=GRID, threads=2)
+    ranks, weights, start, target = make_scored_rows(seed, rows)
+    edges, scores = twin.edges_of(0.3, 2.0, 8, 4), at_step(start, target, step)
+    grid_rows = RowsOnGrid(ranks, rank_count=RANKS, weights=weights)
+    outside, counts, changes = grid_rows.count(start, target, step=step, grid=GRID, threads=2)
     assert outside == np.sum((scores < edges[0]) | (scores > edges[-1]))
     if outside:
         return
     expected = twin.counts(edges, ranks, RANKS, weights, scores)
-    np.testing.assert_allclose(found.reshape(RANKS, -1), expected, atol=1e-9)
-    moved = twin.counts(edges, ranks, RANKS, weights * (there - here), scores)
+    np.testing.assert_allclose(counts.reshape(RANKS, -1), expected, atol=1e-9)
+    moved = twin.counts(edges, ranks, RANKS, weights * (target - start), scores)
     np.testing.assert_allclose(changes.reshape(RANKS, -1), moved, atol=1e-9)
     table = np.random.default_rng(seed).normal(size=expected.shape)
-    values = counted.interpolate(here, there, step=step, grid=GRID, table=table.ravel(), threads=2)
+    values = grid_rows.interpolate(start, target, step=step, grid=GRID, table=table.ravel(), threads=2)
     for k in range(rows):
         share = sum(table[ranks[k], e] * part for e, part in twin.shares(edges, scores[k]).items())
         assert values[k] == pytest.approx(weights[k] * share, abs=1e-8)
@@ -82,7 +82,7 @@ def test_the_risk_on_edges_is_that_of_all_pairs_of_edges(seed: int) -> None:
 @given(seed=st.integers(0, 10**6), rows=st.integers(3, 30), cells=st.sampled_from([2, 8, 64]))
 def test_the_value_and_the_cut_bound_the_risk(seed: int, rows: int, cells: int) -> None:
     """The value is at least the risk; the cut is at most the risk, at these scores and at others."""
-    ranks, weights, here, there = made(seed, rows)
+    ranks, weights, start, target = make_scored_rows(seed, rows)
     pairs = list(pairs_twin.ordered_pairs(ranks, (), weights))
     totals = np.bincount(ranks, weights, minlength=RANKS)
     if sum(v for _, _, v in pairs) == 0:
@@ -91,13 +91,13 @@ def test_the_value_and_the_cut_bound_the_risk(seed: int, rows: int, cells: int) 
         return
     scaled = weigh_rank_pairs(np.arange(RANKS), totals, np.ones(RANKS, int), None)
     grid, step = Grid(0.1, 4.0, cells, 6), 0.4
-    counted = RowsOnGrid(ranks, rank_count=RANKS, weights=weights)
-    outside, counts, _ = counted.count(here, there, step=step, grid=grid, threads=1)
+    grid_rows = RowsOnGrid(ranks, rank_count=RANKS, weights=weights)
+    outside, counts, _ = grid_rows.count(start, target, step=step, grid=grid, threads=1)
     assert outside == 0
     risks = compute_grid_risk(grid, counts.reshape(RANKS, -1), scaled)
     table = risks.coefficients.ravel()
-    c = counted.interpolate(here, there, step=step, grid=grid, table=table, threads=1)
-    scores = at_step(here, there, step)
+    c = grid_rows.interpolate(start, target, step=step, grid=grid, table=table, threads=1)
+    scores = at_step(start, target, step)
     risk = pairs_twin.ordinal_risk(pairs, weights.sum(), scores)
     assert risks.value >= risk - 1e-9
     assert risks.offset - c @ scores <= risk + 1e-9
@@ -105,14 +105,17 @@ def test_the_value_and_the_cut_bound_the_risk(seed: int, rows: int, cells: int) 
         assert risks.value <= risk + weights.sum() / 16  # no pair is overestimated by more than a cell
         assert risks.offset - c @ scores >= risk - weights.sum() / 16
     for _ in range(5):
-        other = np.random.default_rng(seed).normal(scale=3.0, size=rows)
-        assert risks.offset - c @ other <= pairs_twin.ordinal_risk(pairs, weights.sum(), other) + 1e-9
+        other_scores = np.random.default_rng(seed).normal(scale=3.0, size=rows)
+        assert (
+            risks.offset - c @ other_scores
+            <= pairs_twin.ordinal_risk(pairs, weights.sum(), other_scores) + 1e-9
+        )
 
 
 def test_scores_that_are_not_numbers_are_outside() -> None:
-    counted = RowsOnGrid(np.zeros(3, np.int32), rank_count=1, weights=np.empty(0))
+    grid_rows = RowsOnGrid(np.zeros(3, np.int32), rank_count=1, weights=np.empty(0))
     scores = np.array([np.nan, np.inf, 1.0])
-    assert counted.count(scores, scores, step=0.0, grid=GRID, threads=1)[0] == 2
+    assert grid_rows.count(scores, scores, step=0.0, grid=GRID, threads=1)[0] == 2
 
 
 @pytest.mark.parametrize(
@@ -124,11 +127,11 @@ def test_ranks_that_do_not_fit(ranks: list[int], weights: list[float], message: 
 
 
 def test_scores_and_tables_that_do_not_fit() -> None:
-    counted = RowsOnGrid(np.zeros(3, np.int32), rank_count=1, weights=np.empty(0))
+    grid_rows = RowsOnGrid(np.zeros(3, np.int32), rank_count=1, weights=np.empty(0))
     scores = np.zeros(3)
     with pytest.raises(ValueError, match="one score"):
-        counted.count(scores[1:], scores, step=0.0, grid=GRID, threads=1)
+        grid_rows.count(scores[1:], scores, step=0.0, grid=GRID, threads=1)
     with pytest.raises(ValueError, match="grid"):
-        counted.count(scores, scores, step=0.0, grid=Grid(0.0, 0.0, 1, 1), threads=1)
+        grid_rows.count(scores, scores, step=0.0, grid=Grid(0.0, 0.0, 1, 1), threads=1)
     with pytest.raises(ValueError, match="table"):
-        counted.interpolate(scores, scores, step=0.0, grid=GRID, table=scores, threads=1)
+        grid_rows.interpolate(scores, scores, step=0.0, grid=GRID, table=scores, threads=1)

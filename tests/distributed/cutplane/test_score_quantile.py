@@ -1,4 +1,4 @@
-"""Quantiles of the scores of several parts, against the sorted scores."""
+"""Quantiles of the scores of several parts, compared with the sorted scores."""
 
 from __future__ import annotations
 
@@ -34,9 +34,11 @@ class LocalCluster:
         return add_answers(*self.ask(task, arguments)).vector.unpack()
 
 
-def divided(scores: np.ndarray, below: int, few: int, monkeypatch: pytest.MonkeyPatch) -> tuple[float, int]:
-    """Return the quantile, and how often rows were counted."""
-    monkeypatch.setattr(score_quantile, "_MAX_FETCHED_ROWS", few)
+def divided(
+    scores: np.ndarray, below: int, max_fetched: int, monkeypatch: pytest.MonkeyPatch
+) -> tuple[float, int]:
+    """Return the quantile, and the number of requests for counts."""
+    monkeypatch.setattr(score_quantile, "_MAX_FETCHED_ROWS", max_fetched)
     monkeypatch.setattr(score_quantile, "_RANGE_CELLS", 8)
     pieces = np.array_split(scores, 3)
     parts = [
@@ -52,13 +54,15 @@ def divided(scores: np.ndarray, below: int, few: int, monkeypatch: pytest.Monkey
         st.sampled_from([-3.0, -0.5, 0.0, 0.1, 0.25, 2.0, 1e6]) | st.floats(-5, 5), min_size=3, max_size=40
     ),
     place=st.floats(0, 1),
-    few=st.sampled_from([0, 2, 100]),
+    max_fetched=st.sampled_from([0, 2, 100]),
 )
-def test_rows_are_divided_where_sorted_scores_are(values: list[float], place: float, few: int) -> None:
+def test_rows_are_divided_where_sorted_scores_are(
+    values: list[float], place: float, max_fetched: int
+) -> None:
     scores = np.array(values)
     below = 1 + int(place * (len(scores) - 2))
     with pytest.MonkeyPatch.context() as patch:
-        found, counted = divided(scores, below, few, patch)
+        quantile, n_counts = divided(scores, below, max_fetched, patch)
     ordered = np.sort(scores)
-    assert found == (ordered[below - 1] + ordered[below]) / 2
-    assert (counted == 0) == (few == 100)
+    assert quantile == (ordered[below - 1] + ordered[below]) / 2
+    assert (n_counts == 0) == (max_fetched == 100)

@@ -1,4 +1,4 @@
-"""On a cluster, the result equals that of one machine up to the gap."""
+"""DaskCuttingPlaneSVC gives the result of CuttingPlaneSVC, up to the gap."""
 
 from __future__ import annotations
 
@@ -106,11 +106,11 @@ def test_a_class_whose_rows_have_no_weight_does_not_count(client: Any, data: Any
 
 def test_warm_start_needs_few_passes(client: Any, data: Any) -> None:
     ours = on_cluster(warm_start=True).fit(data.X, data.binary)
-    first = ours.n_iter_
+    cold_iterations = ours.n_iter_
     ours.fit(data.X, data.binary)
     assert ours.gap_ <= 1e-3
     assert ours.objective_ == pytest.approx(local().fit(data.X, data.binary).objective_, rel=2e-3)
-    assert ours.n_iter_ <= first
+    assert ours.n_iter_ <= cold_iterations
 
 
 def test_a_checkpoint_is_used(client: Any, data: Any, tmp_path: Path) -> None:
@@ -217,7 +217,7 @@ def test_files(client: Any, data: Any, tmp_path: Path, zero_based: bool) -> None
 
 
 def test_all_files_have_the_same_first_index(client: Any, tmp_path: Path) -> None:
-    """Only one file uses index 0, so all of them count from 0; only one has the last column."""
+    """If one file has index 0, the indices of all files count from 0."""
     (tmp_path / "a.svm").write_text("1 1:1 2:1\n-1 2:1\n" * 20)
     (tmp_path / "b.svm").write_text("1 0:1 1:1\n-1 9:1\n" * 20)
     ours = on_cluster().fit(str(tmp_path / "*.svm"))
@@ -309,12 +309,12 @@ def test_bytes_are_counted(client: Any, data: Any) -> None:
 
 
 def test_progress_is_shown(client: Any, data: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    seen: list[float] = []
+    gaps: list[float] = []
     ours = on_cluster(tol=1e-5, verbose=1)
     ours.fit_reporting(
-        data.X, data.binary, None, on_progress=lambda progress: seen.append(progress.relative_gap)
+        data.X, data.binary, None, on_progress=lambda progress: gaps.append(progress.relative_gap)
     )
-    assert seen
+    assert gaps
     assert "passes, objective" in capsys.readouterr().out
 
 
@@ -339,7 +339,7 @@ def test_a_path_is_that_of_one_machine(client: Any) -> None:
         (DaskCuttingPlaneSVC(objective="roc_area", client=client), CuttingPlaneSVC(objective="roc_area")),
         (DaskRankSVM(client=client), RankSVM()),
     ]
-    for ours, alone in pairs:
-        for found, expected in zip(ours.path(X, ranks, Cs), alone.path(X, ranks, Cs), strict=True):
-            assert found.objective_ == pytest.approx(expected.objective_, rel=2e-3)
-            assert found.gap_ <= found.tol and found.n_parts_ >= 1
+    for ours, on_one_machine in pairs:
+        for actual, expected in zip(ours.path(X, ranks, Cs), on_one_machine.path(X, ranks, Cs), strict=True):
+            assert actual.objective_ == pytest.approx(expected.objective_, rel=2e-3)
+            assert actual.gap_ <= actual.tol and actual.n_parts_ >= 1

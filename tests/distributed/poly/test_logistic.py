@@ -1,4 +1,4 @@
-"""Sparse models of rows on many workers equal those of one machine up to the gap, and the gap is correct."""
+"""Sparse models of rows on workers equal those of one machine up to the gap, and the gap is correct."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ TOL = 1e-3
 
 
 @pytest.fixture(scope="module")
-def few(data: Any) -> Any:
-    """Return enough rows for three parts to differ."""
-    kept = {field.name: getattr(data, field.name)[:180] for field in dataclasses.fields(data)}
-    return dataclasses.replace(data, **kept)
+def small_data(data: Any) -> Any:
+    """Return the first 180 rows, 60 per part."""
+    first_rows = {field.name: getattr(data, field.name)[:180] for field in dataclasses.fields(data)}
+    return dataclasses.replace(data, **first_rows)
 
 
 def assert_equally_good(ours: Any, theirs: Any) -> None:
@@ -56,11 +56,11 @@ def assert_equally_good(ours: Any, theirs: Any) -> None:
     ],
     ids=str,
 )
-def test_two_classes(client: Any, few: Any, options: dict[str, Any]) -> None:
-    ours = DaskPolyLogisticRegression(client=client, **options).fit(few.X, few.binary)
-    theirs = PolyLogisticRegression(**options).fit(few.X, few.binary)
+def test_two_classes(client: Any, small_data: Any, options: dict[str, Any]) -> None:
+    ours = DaskPolyLogisticRegression(client=client, **options).fit(small_data.X, small_data.binary)
+    theirs = PolyLogisticRegression(**options).fit(small_data.X, small_data.binary)
     assert_equally_good(ours, theirs)
-    np.testing.assert_allclose(ours.predict_proba(few.X), theirs.predict_proba(few.X), atol=0.1)
+    np.testing.assert_allclose(ours.predict_proba(small_data.X), theirs.predict_proba(small_data.X), atol=0.1)
     assert (ours.n_parts_, ours.n_recoveries_) == (3, 0)
     assert len(ours.history_.passes) == ours.n_rounds_ > 1
     searched = {"search"} if options.get("penalty") != "l2" else set()
@@ -71,16 +71,16 @@ def test_two_classes(client: Any, few: Any, options: dict[str, Any]) -> None:
     ("learner", "penalty"),
     [(DaskPolyLogisticRegression, "l1"), (DaskPolyLogisticRegression, "l2"), (DaskPolySVC, "l1")],
 )
-def test_several_classes_and_weights(client: Any, few: Any, learner: Any, penalty: str) -> None:
+def test_several_classes_and_weights(client: Any, small_data: Any, learner: Any, penalty: str) -> None:
     options = {"penalty": penalty, "class_weight": "balanced"}
     options |= {"loss": "squared_hinge"} if learner is DaskPolySVC else {}
     local = PolySVC if learner is DaskPolySVC else PolyLogisticRegression
-    for weights in (None, few.weights):
-        ours = learner(**options).fit(few.X, few.classes, weights)
-        theirs = local(**options).fit(few.X, few.classes, weights)
+    for weights in (None, small_data.weights):
+        ours = learner(**options).fit(small_data.X, small_data.classes, weights)
+        theirs = local(**options).fit(small_data.X, small_data.classes, weights)
         assert_equally_good(ours, theirs)
         np.testing.assert_array_equal(ours.classes_, [0, 1, 2])
-        assert np.mean(ours.predict(few.X) == theirs.predict(few.X)) > 0.95
+        assert np.mean(ours.predict(small_data.X) == theirs.predict(small_data.X)) > 0.95
 
 
 @pytest.mark.parametrize("binary", [False, True])
@@ -96,7 +96,7 @@ def test_several_classes_and_weights(client: Any, few: Any, learner: Any, penalt
     ],
 )
 def test_the_reported_gap_is_correct(client: Any, kind: str, l1: float, binary: bool) -> None:
-    """Compares the objective with that of all rows by explicit maps, and the bound with the optimum."""
+    """Explicit maps of all rows give the same objective, and an optimum between bound and objective."""
     X, y = make_problem(3, rows=60, features=5, binary=binary, classes=3 if kind == "softmax" else 2)
     weights = np.random.default_rng(0).integers(0, 3, len(y)).astype(float)
     options: dict[str, Any] = {"degree": 2, "gamma": 0.5, "coef0": 1.5}
@@ -115,17 +115,17 @@ def test_the_reported_gap_is_correct(client: Any, kind: str, l1: float, binary: 
     Phi = (reference.expand_sets if binary and l1 > 0 else expand)(X, **options)
     outputs = 3 if kind == "softmax" else 1
     optimum, _ = reference.minimise(kind, Phi, codes, 0.7 * weights, **shares, outputs=outputs)
-    for found, bound in zip(ours.history_.objective, ours.history_.bound, strict=True):
-        assert bound * (1 - 1e-6) <= optimum <= found * (1 + 1e-6)
+    for objective_of_round, bound in zip(ours.history_.objective, ours.history_.bound, strict=True):
+        assert bound * (1 - 1e-6) <= optimum <= objective_of_round * (1 + 1e-6)
 
 
-def test_parts_of_one_class_and_of_other_columns(client: Any, few: Any) -> None:
+def test_parts_of_one_class_and_of_other_columns(client: Any, small_data: Any) -> None:
     """No part has more than one class, or more than a third of the features."""
-    order = np.argsort(few.classes, kind="stable")
+    order = np.argsort(small_data.classes, kind="stable")
     third = np.arange(60) // 20
-    X = few.X[order].toarray() * (third == (np.arange(180) // 60)[:, None])
-    ours = DaskPolyLogisticRegression().fit(X, few.classes[order])
-    assert_equally_good(ours, PolyLogisticRegression().fit(X, few.classes[order]))
+    X = small_data.X[order].toarray() * (third == (np.arange(180) // 60)[:, None])
+    ours = DaskPolyLogisticRegression().fit(X, small_data.classes[order])
+    assert_equally_good(ours, PolyLogisticRegression().fit(X, small_data.classes[order]))
 
 
 @pytest.mark.parametrize("penalty", ["l1", "l2"])
@@ -146,15 +146,17 @@ def test_parts_of_binary_values_among_others_are_not_taken_for_sets(client: Any,
     assert_equally_good(ours, PolyLogisticRegression(gamma=1.0, penalty=penalty).fit(X, y))
 
 
-def test_the_same_parts_and_seed_give_the_same_model(client: Any, few: Any) -> None:
-    first, second = (DaskPolyLogisticRegression(random_state=1).fit(few.X, few.binary) for _ in range(2))
-    np.testing.assert_array_equal(first.model_.keys, second.model_.keys)
-    np.testing.assert_array_equal(first.model_.weights, second.model_.weights)
-    assert first.traffic_ == second.traffic_
+def test_the_same_parts_and_seed_give_the_same_model(client: Any, small_data: Any) -> None:
+    first, repeated = (
+        DaskPolyLogisticRegression(random_state=1).fit(small_data.X, small_data.binary) for _ in range(2)
+    )
+    np.testing.assert_array_equal(first.model_.keys, repeated.model_.keys)
+    np.testing.assert_array_equal(first.model_.weights, repeated.model_.weights)
+    assert first.traffic_ == repeated.traffic_
 
 
-def test_blocks_of_different_width_some_empty(client: Any, few: Any) -> None:
-    X, y = few.X.tolil(), few.binary
+def test_blocks_of_different_width_some_empty(client: Any, small_data: Any) -> None:
+    X, y = small_data.X.tolil(), small_data.binary
     X[:60, 40:] = 0
     X = sparse.csr_matrix(X)
     blocks = [(X[:60, :40], y[:60]), (X[:0], y[:0]), (X[60:], y[60:])]
@@ -164,22 +166,22 @@ def test_blocks_of_different_width_some_empty(client: Any, few: Any) -> None:
 
 
 @pytest.mark.parametrize("penalty", ["l1", "l2"])
-def test_a_path_is_that_of_one_machine(client: Any, few: Any, penalty: str) -> None:
+def test_a_path_is_that_of_one_machine(client: Any, small_data: Any, penalty: str) -> None:
     Cs = [0.3, 1.0]
     ours, theirs = (
-        learner(penalty=penalty).path(few.X, few.binary, Cs)
+        learner(penalty=penalty).path(small_data.X, small_data.binary, Cs)
         for learner in (DaskPolyLogisticRegression, PolyLogisticRegression)
     )
-    for one, other in zip(ours, theirs, strict=True):
-        assert one.C == other.C
-        assert_equally_good(one, other)
-    cold = DaskPolyLogisticRegression(C=1.0, penalty=penalty).fit(few.X, few.binary)
+    for actual, expected in zip(ours, theirs, strict=True):
+        assert actual.C == expected.C
+        assert_equally_good(actual, expected)
+    cold = DaskPolyLogisticRegression(C=1.0, penalty=penalty).fit(small_data.X, small_data.binary)
     assert ours[1].history_.objective[0] < cold.history_.objective[0]
 
 
-def test_too_few_steps(client: Any, few: Any) -> None:
+def test_too_few_steps(client: Any, small_data: Any) -> None:
     with pytest.warns(ConvergenceWarning, match="max_iter=3 steps"):
-        ours = DaskPolyLogisticRegression(max_iter=3, tol=1e-6).fit(few.X, few.binary)
+        ours = DaskPolyLogisticRegression(max_iter=3, tol=1e-6).fit(small_data.X, small_data.binary)
     assert ours.n_iter_ == 3
     assert ours.gap_ > 1e-6
 
@@ -194,35 +196,37 @@ def test_too_few_steps(client: Any, few: Any) -> None:
         ({}, np.zeros(180), "one class"),
     ],
 )
-def test_mistakes_are_named(client: Any, few: Any, options: Any, y: Any, message: str) -> None:
+def test_mistakes_are_named(client: Any, small_data: Any, options: Any, y: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        DaskPolyLogisticRegression(**options).fit(few.X, few.binary if y is None else y)
+        DaskPolyLogisticRegression(**options).fit(small_data.X, small_data.binary if y is None else y)
 
 
-def test_l1_needs_the_squared_hinge(client: Any, few: Any) -> None:
+def test_l1_needs_the_squared_hinge(client: Any, small_data: Any) -> None:
     with pytest.raises(ValueError, match="squared_hinge"):
-        DaskPolySVC(penalty="l1").fit(few.X, few.binary)
+        DaskPolySVC(penalty="l1").fit(small_data.X, small_data.binary)
 
 
-def test_models_are_ordinary(client: Any, few: Any, tmp_path: Path) -> None:
-    ours = DaskPolyLogisticRegression(client=client).fit(few.X, few.binary)
+def test_models_are_ordinary(client: Any, small_data: Any, tmp_path: Path) -> None:
+    ours = DaskPolyLogisticRegression(client=client).fit(small_data.X, small_data.binary)
     ours.save(tmp_path / "model.uk")
     loaded = PolyLogisticRegression.load(tmp_path / "model.uk")
-    np.testing.assert_array_equal(loaded.predict_proba(few.X), ours.predict_proba(few.X))
+    np.testing.assert_array_equal(loaded.predict_proba(small_data.X), ours.predict_proba(small_data.X))
     compiled = unkernel.compile(ours)
-    np.testing.assert_array_equal(compiled.predict(few.X), ours.predict(few.X))
+    np.testing.assert_array_equal(compiled.predict(small_data.X), ours.predict(small_data.X))
     unpickled = pickle.loads(pickle.dumps(ours))
     assert unpickled.client is None
-    np.testing.assert_array_equal(unpickled.predict(few.X), ours.predict(few.X))
+    np.testing.assert_array_equal(unpickled.predict(small_data.X), ours.predict(small_data.X))
     assert clone(ours).client is client
 
 
-def test_progress_is_shown(client: Any, few: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    seen: list[float] = []
+def test_progress_is_shown(client: Any, small_data: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    gaps: list[float] = []
     ours = DaskPolyLogisticRegression(verbose=2)
-    ours.fit_reporting(few.X, few.binary, None, on_progress=lambda now: seen.append(now.relative_gap))
-    assert len(seen) == ours.n_rounds_
-    assert seen[-1] == ours.gap_
+    ours.fit_reporting(
+        small_data.X, small_data.binary, None, on_progress=lambda progress: gaps.append(progress.relative_gap)
+    )
+    assert len(gaps) == ours.n_rounds_
+    assert gaps[-1] == ours.gap_
     assert f"round {ours.n_rounds_}: " in capsys.readouterr().out
 
 
@@ -239,10 +243,18 @@ def test_progress_is_shown(client: Any, few: Any, capsys: pytest.CaptureFixture[
     ],
 )
 def test_a_killed_worker(
-    process_client: Any, few: Any, monkeypatch: pytest.MonkeyPatch, *, penalty: str, when: str, calls: int
+    process_client: Any,
+    small_data: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    penalty: str,
+    when: str,
+    calls: int,
 ) -> None:
     killing = kill_a_worker(process_client, calls)
     monkeypatch.setattr(ClusterSparseShards, when, killing(getattr(ClusterSparseShards, when)))
-    ours = DaskPolyLogisticRegression(penalty=penalty, client=process_client).fit(few.X, few.binary)
+    ours = DaskPolyLogisticRegression(penalty=penalty, client=process_client).fit(
+        small_data.X, small_data.binary
+    )
     assert ours.n_recoveries_ >= 1
-    assert_equally_good(ours, PolyLogisticRegression(penalty=penalty).fit(few.X, few.binary))
+    assert_equally_good(ours, PolyLogisticRegression(penalty=penalty).fit(small_data.X, small_data.binary))

@@ -1,4 +1,4 @@
-"""The answers of parts about a sparse model add up to those of explicit maps of all rows."""
+"""Tasks of sparse models: answers of parts add up to values computed by explicit maps of all rows."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ class LocalParts(SparseShards):
     def sum_bounds(self, task: Any, point: Any, *sent: Any) -> Any:
         return sum(self._ask(task, point, *sent))
 
-    def find_strongest(self, point: Any, sent: Any, threshold: float, most: int) -> Any:
-        return tasks.find_strongest(self._ask(tasks.sum_buckets, point, *sent), threshold, most)[0]
+    def find_strongest(self, point: Any, sent: Any, threshold: float, limit: int) -> Any:
+        return tasks.find_strongest(self._ask(tasks.sum_buckets, point, *sent), threshold, limit)[0]
 
     def _ask(self, task: Any, *sent: Any) -> list[Any]:
         return [task(part, *sent) for part in self.parts]
@@ -68,10 +68,13 @@ class Case:
             conjunction_constants(FeatureMap(**self.map), binary=binary, l1=True, keys=self.keys)
         )
         ranked = X[:, self.numbering.columns]
-        columns = [np.prod(ranked[:, list(own)], axis=1) for own in order]
+        columns = [np.prod(ranked[:, list(conjunction)], axis=1) for conjunction in order]
         self.Phi = np.column_stack(columns) * constants
         if not binary:
-            squares = [squared_constant(own, degree=degree, feature_map="kernel", **MAP) for own in order]
+            squares = [
+                squared_constant(conjunction, degree=degree, feature_map="kernel", **MAP)
+                for conjunction in order
+            ]
             np.testing.assert_allclose(constants**2, squares)
 
     def loss(self, weights: Any) -> tuple[float, Any]:
@@ -92,21 +95,21 @@ CASES = [
 
 
 @pytest.mark.parametrize("given", CASES, ids=str)
-def test_all_conjunctions_that_occur_are_found(given: Any) -> None:
-    """Includes conjunctions whose gradients cancel out."""
-    case = Case(*given)
+def test_all_conjunctions_that_occur_are_found(arguments: Any) -> None:
+    """Conjunctions whose gradients cancel out are found, too."""
+    case = Case(*arguments)
     case.shards.use(case.problem, case.keys[:1], 1)
     point = tasks.Point("p", 1, np.zeros(case.problem.outputs))
-    order = conjunctions.list_conjunctions(6, given[0], given[1])
-    longer = [len(own) > 1 for own in order]
+    order = conjunctions.list_conjunctions(6, arguments[0], arguments[1])
+    longer = [len(conjunction) > 1 for conjunction in order]
     np.testing.assert_array_equal(
         case.shards.find_occurring(point), case.keys[longer & (case.Phi != 0).any(axis=0)]
     )
 
 
 @pytest.mark.parametrize("given", CASES, ids=str)
-def test_shares_of_parts_add_up(given: Any) -> None:
-    case = Case(*given)
+def test_shares_of_parts_add_up(arguments: Any) -> None:
+    case = Case(*arguments)
     generator = np.random.default_rng(0)
     used = min(9, len(case.keys))
     shape = case.problem.outputs, used
@@ -125,22 +128,22 @@ def test_shares_of_parts_add_up(given: Any) -> None:
     np.testing.assert_allclose(
         case.shards.sum_answers(tasks.losses_at, point, changes), [case.loss(weights + direction)[0], value]
     )
-    if given[3] == "logistic":  # the squared hinge is only piecewise smooth
+    if arguments[3] == "logistic":  # the squared hinge is only piecewise smooth
         ahead, behind = (case.loss(weights + step * direction)[1] for step in (1e-5, -1e-5))
         bent = ((ahead - behind) / 2e-5)[:, :used].ravel()
         np.testing.assert_allclose(
             case.shards.sum_answers(tasks.hessian_product, point, direction.ravel()), bent, atol=1e-5
         )
         for place in (0, direction.size - 1):
-            alone = np.eye(direction.size)[place]
-            product = case.shards.sum_answers(tasks.hessian_product, point, alone)
+            unit_vector = np.eye(direction.size)[place]
+            product = case.shards.sum_answers(tasks.hessian_product, point, unit_vector)
             assert curvatures[place] == pytest.approx(product[place], rel=1e-9)
 
 
 @pytest.mark.parametrize("l2", [0.0, 0.4])
 @pytest.mark.parametrize("given", CASES, ids=str)
-def test_a_search_finds_the_strongest_of_all(given: Any, l2: float) -> None:
-    case = Case(*given, l2=l2)
+def test_a_search_finds_the_strongest_of_all(arguments: Any, l2: float) -> None:
+    case = Case(*arguments, l2=l2)
     solver = case.solver
     now = solver._add_keys(solver._make_start(), case.keys[1:4])
     now.weights[:] = np.random.default_rng(1).normal(size=now.weights.shape)
@@ -161,8 +164,8 @@ def test_a_search_finds_the_strongest_of_all(given: Any, l2: float) -> None:
 
 
 @pytest.mark.parametrize("given", CASES, ids=str)
-def test_a_proposal_lowers_the_objective_of_all_rows(given: Any) -> None:
-    case = Case(*given)
+def test_a_proposal_lowers_the_objective_of_all_rows(arguments: Any) -> None:
+    case = Case(*arguments)
     now = case.solver._add_keys(case.solver._make_start(), case.keys[: min(9, len(case.keys))])
     state = case.solver._evaluate(now, case.solver._make_point(now))
     mean, _ = case.shards.propose(state.point, state.gradients, state.curvatures, 1.0, np.ones(1))

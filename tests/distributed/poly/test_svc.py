@@ -1,4 +1,4 @@
-"""A polynomial SVM on many workers equals that of one machine up to the gap, and the gap is correct."""
+"""A polynomial SVM of rows on workers equals that of one machine up to the gap, and the gap is correct."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ TOL = 1e-3
 
 @pytest.fixture(autouse=True)
 def _several_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rows this few would otherwise all go to one worker."""
+    """Train in several rounds; by default, so few rows would be solved on one worker."""
     monkeypatch.setattr("unkernel.distributed.poly.cascade._MAX_ROWS_AT_ONCE", 0)
 
 
@@ -89,7 +89,7 @@ def test_a_class_whose_rows_have_no_weight_does_not_count(client: Any, data: Any
 @pytest.mark.parametrize("binary", [False, True])
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
 def test_the_reported_gap_is_correct(client: Any, loss: str, binary: bool) -> None:
-    """Compares the objective with that of all rows by explicit maps, and the bound with the optimum."""
+    """Explicit maps of all rows give the same objective, and an optimum between bound and objective."""
     X, y = make_problem(3, rows=90, features=6, binary=binary)
     weights = np.random.default_rng(0).integers(0, 3, len(y)).astype(float)
     options: dict[str, Any] = {"degree": 2, "gamma": 0.5, "coef0": 1.5}
@@ -100,9 +100,9 @@ def test_the_reported_gap_is_correct(client: Any, loss: str, binary: bool) -> No
     # w is a sum of mapped rows: the shortest of all vectors with these scores.
     w = np.linalg.lstsq(Phi[weights > 0], ours.decision_function(X[weights > 0]), rcond=None)[0]
     assert ours.objective_ == pytest.approx(primal(w, Phi, signs, costs, loss), rel=1e-5)
-    counted = weights > 0
-    K = kernel(X[counted], X[counted], **options)
-    _, optimum = solve_dual(K, signs[counted], costs[counted], loss, sweeps=2000, gap=1e-6)
+    has_weight = weights > 0
+    K = kernel(X[has_weight], X[has_weight], **options)
+    _, optimum = solve_dual(K, signs[has_weight], costs[has_weight], loss, sweeps=2000, gap=1e-6)
     assert ours.objective_ * (1 - ours.gap_) <= optimum * (1 + 1e-6)
     assert ours.objective_ >= optimum * (1 - 2e-6)
     for objective, bound in zip(ours.history_.objective, ours.history_.bound, strict=True):
@@ -110,7 +110,7 @@ def test_the_reported_gap_is_correct(client: Any, loss: str, binary: bool) -> No
 
 
 def test_parts_of_one_class(client: Any, data: Any) -> None:
-    """Sorted by class, no part has more than one."""
+    """If rows are sorted by class, every part has a single class."""
     order = np.argsort(data.classes, kind="stable")
     ours = DaskPolySVC().fit(data.X[order], data.classes[order])
     assert_equally_good(ours, PolySVC().fit(data.X, data.classes))
@@ -123,9 +123,9 @@ def test_equal_rows_in_several_parts(client: Any) -> None:
 
 
 def test_the_same_parts_and_seed_give_the_same_model(client: Any, data: Any) -> None:
-    first, second = (DaskPolySVC(random_state=1).fit(data.X, data.binary) for _ in range(2))
-    np.testing.assert_array_equal(first.model_.weights, second.model_.weights)
-    assert first.traffic_ == second.traffic_
+    first, repeated = (DaskPolySVC(random_state=1).fit(data.X, data.binary) for _ in range(2))
+    np.testing.assert_array_equal(first.model_.weights, repeated.model_.weights)
+    assert first.traffic_ == repeated.traffic_
 
 
 def test_few_rows_are_solved_at_once(client: Any, data: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -157,11 +157,11 @@ def test_files(client: Any, data: Any, tmp_path: Path) -> None:
 
 def test_a_path_is_that_of_one_machine(client: Any, data: Any) -> None:
     Cs = [0.1, 1.0]
-    found, expected = (learner.path(data.X, data.binary, Cs) for learner in (DaskPolySVC(), PolySVC()))
-    for ours, theirs in zip(found, expected, strict=True):
+    actual, expected = (learner.path(data.X, data.binary, Cs) for learner in (DaskPolySVC(), PolySVC()))
+    for ours, theirs in zip(actual, expected, strict=True):
         assert ours.C == theirs.C
         assert_equally_good(ours, theirs)
-    assert found[1].n_rounds_ <= DaskPolySVC(C=1.0).fit(data.X, data.binary).n_rounds_
+    assert actual[1].n_rounds_ <= DaskPolySVC(C=1.0).fit(data.X, data.binary).n_rounds_
 
 
 def test_too_few_passes(client: Any, data: Any) -> None:
@@ -202,11 +202,13 @@ def test_models_are_ordinary(client: Any, data: Any, tmp_path: Path) -> None:
 
 
 def test_progress_is_shown(client: Any, data: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    seen: list[float] = []
+    gaps: list[float] = []
     ours = DaskPolySVC(verbose=2)
-    ours.fit_reporting(data.X, data.binary, None, on_progress=lambda now: seen.append(now.relative_gap))
-    assert len(seen) == ours.n_rounds_
-    assert seen[-1] == ours.gap_
+    ours.fit_reporting(
+        data.X, data.binary, None, on_progress=lambda progress: gaps.append(progress.relative_gap)
+    )
+    assert len(gaps) == ours.n_rounds_
+    assert gaps[-1] == ours.gap_
     assert f"round {ours.n_rounds_}: " in capsys.readouterr().out
 
 
@@ -225,16 +227,16 @@ def test_equal_rows_of_a_class_are_one() -> None:
 
 
 def test_examples_are_sent_whole() -> None:
-    ones = part_of(np.eye(4), np.array([0, 1, 0, 1])).examples
-    others = part_of(2 * np.eye(4), np.array([0, 1, 0, 1]), np.arange(4.0)).examples
-    sent = [ones.pack(np.array([0, 2], np.int32)), others.pack(np.array([1], np.int32))]
+    examples = part_of(np.eye(4), np.array([0, 1, 0, 1])).examples
+    weighted_examples = part_of(2 * np.eye(4), np.array([0, 1, 0, 1]), np.arange(4.0)).examples
+    sent = [examples.pack(np.array([0, 2], np.int32)), weighted_examples.pack(np.array([1], np.int32))]
     assert sent[0].values is None
     assert sent[0].weights is None
-    together: Examples = concatenate_examples(*sent).unpack(4)
-    expected = [ones.rows.toarray()[[0, 2]], others.rows.toarray()[[1]]]
-    np.testing.assert_array_equal(together.rows.toarray(), np.concatenate(expected))
-    np.testing.assert_array_equal(together.codes, [*ones.codes[[0, 2]], *others.codes[[1]]])
-    np.testing.assert_array_equal(together.weights, [1, 1, *others.weights[[1]]])
+    received: Examples = concatenate_examples(*sent).unpack(4)
+    expected = [examples.rows.toarray()[[0, 2]], weighted_examples.rows.toarray()[[1]]]
+    np.testing.assert_array_equal(received.rows.toarray(), np.concatenate(expected))
+    np.testing.assert_array_equal(received.codes, [*examples.codes[[0, 2]], *weighted_examples.codes[[1]]])
+    np.testing.assert_array_equal(received.weights, [1, 1, *weighted_examples.weights[[1]]])
 
 
 def test_a_sample_has_all_classes() -> None:

@@ -52,14 +52,14 @@ class Trees:
 
 @pytest.fixture(scope="module")
 def trees() -> Trees:
-    """Make trees whose label often, but not always, shows in a child of the root."""
+    """Return trees in which a child of the root names the class, mostly correctly."""
     generator = np.random.default_rng(0)
     classes = generator.integers(0, 3, 180)
-    shown = np.where(generator.random(180) < 0.8, classes, generator.integers(0, 3, 180))
+    visible_labels = np.where(generator.random(180) < 0.8, classes, generator.integers(0, 3, 180))
     words = generator.integers(0, 5, (180, 4))
     X = [
         f"(S (A (N w{a}) (N w{b}){' (V w' + str(c) + ')' if c % 2 else ''}) (L{label} x) (B (N w{d})))"
-        for label, (a, b, c, d) in zip(shown, words, strict=True)
+        for label, (a, b, c, d) in zip(visible_labels, words, strict=True)
     ]
     names = np.array(["red", "green", "blue"])[classes]
     weights = generator.integers(0, 3, 180).astype(float)
@@ -129,14 +129,12 @@ def test_estimators_are_copied_and_saved_without_the_client(
 
 @pytest.fixture
 def small_working_set(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Limit the working set to 64 examples, so that others are scored on the workers, join and are dropped
-    again.
-    """
+    """Limit the working set to 64 examples, so that examples join it and leave it during training."""
     monkeypatch.setattr("unkernel.tree.svc._MAX_KERNEL_MATRIX_BYTES", 64 * 64 * 4)
 
 
 def assert_same_optimum(ours: Any, theirs: Any, X: Any) -> None:
-    """Check that both have the same optimum; rounding decides between examples with equal violations.
+    """Check that both models have the same optimum; rounding may choose other working sets.
 
     The distance of the weights from the optimum is at most sqrt(2 (P - D)), and every tree has norm 1.
     """
@@ -147,9 +145,9 @@ def assert_same_optimum(ours: Any, theirs: Any, X: Any) -> None:
     assert ours.objective_ == pytest.approx(theirs.objective_, rel=ours.tol)
     np.testing.assert_array_equal(ours.classes_, theirs.classes_)
     shift = ours.model_.intercept - theirs.model_.intercept
-    apart = 2 * np.sqrt(2 * ours.tol * ours.objective_) + np.abs(shift).max()
-    assert apart < 0.2
-    np.testing.assert_allclose(ours.decision_function(X), theirs.decision_function(X), atol=apart)
+    max_difference = 2 * np.sqrt(2 * ours.tol * ours.objective_) + np.abs(shift).max()
+    assert max_difference < 0.2
+    np.testing.assert_allclose(ours.decision_function(X), theirs.decision_function(X), atol=max_difference)
 
 
 @pytest.mark.usefixtures("small_working_set")
@@ -165,9 +163,9 @@ def test_exact_training_is_that_of_one_machine(client: Any, trees: Trees, kernel
 def test_exact_training_of_classes_weights_and_several_trees(client: Any, trees: Trees) -> None:
     forest = Forest({"a": trees.X, "b": [*trees.X[1:], None]})
     options = {"imbalance": 2.0, "class_weight": {"red": 0.5}, "fit_intercept": False, "tol": 1e-5}
-    given = forest, trees.classes, trees.weights
+    arguments = forest, trees.classes, trees.weights
     assert_same_optimum(
-        DaskTreeSVC(client=client, **options).fit(*given), TreeSVC(**options).fit(*given), forest
+        DaskTreeSVC(client=client, **options).fit(*arguments), TreeSVC(**options).fit(*arguments), forest
     )
 
 
@@ -181,9 +179,9 @@ def test_an_exact_path_fetches_trees_once(client: Any, trees: Trees) -> None:
 
 def test_drawn_examples_are_sent_in_few_bytes() -> None:
     for size, places in ((9, [0, 8]), (9, [0, 1, 2, 4, 5, 6, 7, 8]), (3, [0, 1, 2]), (3, []), (0, [])):
-        chosen = ChosenPlaces.of(np.array(places, np.int32), size)
-        assert len(chosen.listed) <= size / 2
-        result = chosen.places(size)
+        message = ChosenPlaces.of(np.array(places, np.int32), size)
+        assert len(message.listed) <= size / 2
+        result = message.places(size)
         assert result.tolist() == places
         assert result.dtype == np.int32
 
@@ -219,34 +217,37 @@ def sources(client: Any, trees: Trees, folder: Path) -> dict[str, tuple[Any, ...
 
 def test_all_sources_give_the_same_model(client: Any, trees: Trees, tmp_path: Path) -> None:
     theirs = TreeSVC(**SAMPLED).fit(trees.X, trees.binary)
-    for given in sources(client, trees, tmp_path).values():
-        assert_same(DaskTreeSVC(client=client, **SAMPLED).fit(*given), theirs, trees.X)
+    for source in sources(client, trees, tmp_path).values():
+        assert_same(DaskTreeSVC(client=client, **SAMPLED).fit(*source), theirs, trees.X)
 
 
 def test_refusals(client: Any, trees: Trees, tmp_path: Path) -> None:
-    def refused(message: str, *given: Any) -> None:
+    def refused(message: str, *arguments: Any) -> None:
         with pytest.raises((ValueError, FileNotFoundError), match=message):
-            DaskTreeSVC(client=client, **SAMPLED).fit(*given)
+            DaskTreeSVC(client=client, **SAMPLED).fit(*arguments)
 
     (tmp_path / "bare").write_text("(S (A a))")
-    tree, other = "(S (A a))", "(S (B b))"
+    tree, other_tree = "(S (A a))", "(S (B b))"
     refused("target y is None", trees.X)
     refused("inconsistent numbers of samples", trees.X, trees.binary[1:])
-    refused("only one class", [tree, other], [1, 1])
-    refused("at least one non-zero", [tree, other], [0, 1], [0.0, 0.0])
+    refused("only one class", [tree, other_tree], [1, 1])
+    refused("at least one non-zero", [tree, other_tree], [0, 1], [0.0, 0.0])
     refused("there are no trees to train on", [dask.delayed(([], []))])
-    refused("have vectors", Forest([tree, other], vectors=[[1.0], [2.0]]), [0, 1])
+    refused("have vectors", Forest([tree, other_tree], vectors=[[1.0], [2.0]]), [0, 1])
     refused("no example has a tree", Forest([None] * 20), [0, 1] * 10)
-    refused(r"partition \d: a bag of trees has pairs", dask.bag.from_sequence([tree, other]))
+    refused(r"partition \d: a bag of trees has pairs", dask.bag.from_sequence([tree, other_tree]))
     refused("block 0: a block is a tuple", [dask.delayed(3)])
     refused("numbers, and those of others are text", [dask.delayed(([tree], [k])) for k in (1, "a")])
-    refused("some have none", [dask.delayed(([tree], [0])), dask.delayed(([other], [1], [1.0]))])
+    refused("some have none", [dask.delayed(([tree], [0])), dask.delayed(([other_tree], [1], [1.0]))])
     refused("trees without labels", tmp_path / "bare")
     refused("no file matches", str(tmp_path / "*.none"))
     refused("X only", str(tmp_path / "bare"), [1])
-    refused(r"trees\[7\]:1:1: this bracket is never closed", [*[tree] * 7, "(S (A a)", other], [0] * 8 + [1])
     refused(
-        r"block 1, trees\[1\]:1:1: this bracket", [dask.delayed(([tree, x], [0, 1])) for x in (other, "(S")]
+        r"trees\[7\]:1:1: this bracket is never closed", [*[tree] * 7, "(S (A a)", other_tree], [0] * 8 + [1]
+    )
+    refused(
+        r"block 1, trees\[1\]:1:1: this bracket",
+        [dask.delayed(([tree, x], [0, 1])) for x in (other_tree, "(S")],
     )
 
 
@@ -294,35 +295,37 @@ def test_repeated_tasks_and_rebuilt_parts_do_not_change_results(trees: Trees) ->
     alphas = np.array([0.5, 0.0, 2.0])
     sample = SampleShare(np.arange(180, dtype=np.int32), trees.binary.astype(np.int8), 0.0, 1 / 180)
 
-    def scores_of(part: TreePart, known: KnownCuts) -> Any:
-        scores = score_sample(part, known, alphas, sample)
+    def scores_of(part: TreePart, known_cuts: KnownCuts) -> Any:
+        scores = score_sample(part, known_cuts, alphas, sample)
         return None if scores is None else scores[0]
 
     steady, shaken, lost = new_part(), new_part(), new_part()
     for part, repeats in ((steady, 1), (shaken, 2)):
         for count, cut in enumerate(cuts):
             for _ in range(repeats):
-                known = KnownCuts("p", count)
-                products = add_cut(part, known, [make_cut_piece(part, cut) if repeats > 1 else None], cut)
+                known_cuts = KnownCuts("p", count)
+                products = add_cut(
+                    part, known_cuts, [make_cut_piece(part, cut) if repeats > 1 else None], cut
+                )
                 assert products is not None
                 assert len(products) == count + 1
-    known = KnownCuts("p", 3)
-    expected = scores_of(steady, known)
-    np.testing.assert_array_equal(scores_of(shaken, known), expected)
+    known_cuts = KnownCuts("p", 3)
+    expected = scores_of(steady, known_cuts)
+    np.testing.assert_array_equal(scores_of(shaken, known_cuts), expected)
     matrix = ExampleKernel().examples(Forest(trees.X), indexed=True)
     gram = np.asarray(
         kernel_matrix(ExampleKernel().core(), matrix, matrix, symmetric=True, threads=1, on_progress=None)
     )
-    by_hand = sum(
+    expected_scores = sum(
         alpha * gram[:, cut.places] @ cut.coefficients for alpha, cut in zip(alphas, cuts, strict=True)
     )
-    np.testing.assert_allclose(expected, by_hand, **CLOSE)
+    np.testing.assert_allclose(expected, expected_scores, **CLOSE)
 
-    assert scores_of(lost, known) is None
+    assert scores_of(lost, known_cuts) is None
     late = KnownCuts("p", 2)
     assert add_cut(lost, late, [None], cuts[2]) is None
-    restore_cuts(lost, known, [[make_cut_piece(steady, cut)] for cut in cuts])
-    np.testing.assert_array_equal(scores_of(lost, known), expected)
+    restore_cuts(lost, known_cuts, [[make_cut_piece(steady, cut)] for cut in cuts])
+    np.testing.assert_array_equal(scores_of(lost, known_cuts), expected)
     assert scores_of(lost, late) is None
     assert scores_of(lost, KnownCuts("q", 3)) is None
 
@@ -331,9 +334,9 @@ def test_the_examples_of_a_sample_inside_the_margin() -> None:
     sample = SampleShare(
         np.array([4, 4, 4, 1, 2, 7, 7], np.int32), np.array([1, 1, 1, 1, -1, -1, -1], np.int8), 0.5, 0.1
     )
-    own = sample.select_inside_margin(np.array([0.4, 0.4, 0.4, 0.6, -2.0, 0.0, 0.0]))
-    assert own.places.tolist() == [4, 7]
-    assert own.coefficients.tolist() == [0.1 + 0.1 + 0.1, -0.1 - 0.1]
+    inside = sample.select_inside_margin(np.array([0.4, 0.4, 0.4, 0.6, -2.0, 0.0, 0.0]))
+    assert inside.places.tolist() == [4, 7]
+    assert inside.coefficients.tolist() == [0.1 + 0.1 + 0.1, -0.1 - 0.1]
     assert len(sample.select_inside_margin(np.array([1.0, 1.0, 1.0, 1.0, -2.0, -2.0, -2.0])).places) == 0
 
 
