@@ -96,16 +96,17 @@ class Contender:
 def fit_encoder_and_pairs(table: Table, parts: Parts) -> Fitted:
     """Fit `RecordEncoder` and a model of degree 2, and compile them."""
     learner = PolyLogisticRegression(degree=2) if table.target == CLASSES else PolyRegressor(degree=2)
-    return compiled(table, make_pipeline(RecordEncoder(), learner).fit(parts.train, parts.y_train))
+    pipeline = make_pipeline(RecordEncoder(), learner).fit(parts.train, parts.y_train)
+    return of_compiled(table, unkernel.compile(pipeline))
 
 
 def fit_default(table: Table, parts: Parts) -> Fitted:
-    """Fit the estimator that chooses a model by itself, and compile it."""
-    return compiled(table, unkernel.TableEstimator().fit(parts.train, parts.y_train))
+    """Fit the estimator that chooses a model by itself, and compiles it."""
+    estimator = unkernel.TableEstimator().fit(parts.train, parts.y_train)
+    return of_compiled(table, estimator.classifier_)
 
 
-def compiled(table: Table, model: Any) -> Fitted:
-    fast = unkernel.compile(model)
+def of_compiled(table: Table, fast: Any) -> Fitted:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "model.uk")
         fast.save(path)
