@@ -299,7 +299,7 @@ def release(folder: Path, package: str, recipe: str, heading: str) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("package", "recipe", "heading", "named"),
+    ("package", "recipe", "heading", "files"),
     [
         ("1.2.3", "1.2.3", "[1.2.3] - 2026-12-01", []),
         ("1.2.2", "1.2.3", "[1.2.3] - 2026-12-01", ["src/unkernel/_version.py"]),
@@ -309,10 +309,10 @@ def release(folder: Path, package: str, recipe: str, heading: str) -> Path:
     ],
 )
 def test_a_release_has_one_version(
-    tmp_path: Path, package: str, recipe: str, heading: str, faults_of_names: list[str]
+    tmp_path: Path, package: str, recipe: str, heading: str, files: list[str]
 ) -> None:
     messages = check_release.problems("v1.2.3", release(tmp_path, package, recipe, heading))
-    assert [line.split()[0] for line in messages] == faults_of_names
+    assert [line.split()[0] for line in messages] == files
 
 
 @pytest.mark.parametrize("arguments", [[], ["1.2.3"], ["v1.2"], ["v1.2.3", "v1.2.4"]])

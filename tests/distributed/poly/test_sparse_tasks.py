@@ -94,7 +94,7 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize("given", CASES, ids=str)
+@pytest.mark.parametrize("arguments", CASES, ids=str)
 def test_all_conjunctions_that_occur_are_found(arguments: Any) -> None:
     """Conjunctions whose gradients cancel out are found, too."""
     case = Case(*arguments)
@@ -107,7 +107,7 @@ def test_all_conjunctions_that_occur_are_found(arguments: Any) -> None:
     )
 
 
-@pytest.mark.parametrize("given", CASES, ids=str)
+@pytest.mark.parametrize("arguments", CASES, ids=str)
 def test_shares_of_parts_add_up(arguments: Any) -> None:
     case = Case(*arguments)
     generator = np.random.default_rng(0)
@@ -141,7 +141,7 @@ def test_shares_of_parts_add_up(arguments: Any) -> None:
 
 
 @pytest.mark.parametrize("l2", [0.0, 0.4])
-@pytest.mark.parametrize("given", CASES, ids=str)
+@pytest.mark.parametrize("arguments", CASES, ids=str)
 def test_a_search_finds_the_strongest_of_all(arguments: Any, l2: float) -> None:
     case = Case(*arguments, l2=l2)
     solver = case.solver
@@ -163,7 +163,7 @@ def test_a_search_finds_the_strongest_of_all(arguments: Any, l2: float) -> None:
     )
 
 
-@pytest.mark.parametrize("given", CASES, ids=str)
+@pytest.mark.parametrize("arguments", CASES, ids=str)
 def test_a_proposal_lowers_the_objective_of_all_rows(arguments: Any) -> None:
     case = Case(*arguments)
     now = case.solver._add_keys(case.solver._make_start(), case.keys[: min(9, len(case.keys))])
