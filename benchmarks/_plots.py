@@ -18,7 +18,7 @@ class Curve:
 
     name: str
     points: list[tuple[float, float]] = field(default_factory=list)
-    words: list[str] = field(default_factory=list)  # one a point, or none
+    words: list[str] = field(default_factory=list)  # the label of each point, or ""
 
     def add(self, x: float, y: float, words: str = "") -> None:
         self.points.append((x, y))
@@ -27,7 +27,7 @@ class Curve:
 
 @dataclass(frozen=True)
 class Axes:
-    """What the two directions mean; sizes and times span powers of ten, accuracies do not."""
+    """The labels and scales of both axes; sizes and times have logarithmic scales, accuracies do not."""
 
     x: str
     y: str
@@ -65,7 +65,7 @@ def label_plainly(axis: Any) -> None:
 
 
 def draw(path: Path, title: str, axes: Axes, curves: list[Curve]) -> None:
-    """Write the curves that have points; says where, or why not."""
+    """Draw the curves that have points into a file, and print its path, or why nothing was drawn."""
     try:
         from matplotlib import rcParams
         from matplotlib.figure import Figure
@@ -74,10 +74,10 @@ def draw(path: Path, title: str, axes: Axes, curves: list[Curve]) -> None:
         return
     figure = Figure(figsize=INCHES, layout="constrained")
     plot = figure.add_subplot()
-    for curve in (found for found in curves if found.points):
+    for curve in (non_empty for non_empty in curves if non_empty.points):
         plot.plot(*zip(*curve.points, strict=True), marker="o", markersize=4, label=curve.name)
-        for at, words in zip(curve.points, curve.words, strict=True):
-            plot.annotate(words, at, xytext=(5, 4), textcoords="offset points", fontsize=7)
+        for point, words in zip(curve.points, curve.words, strict=True):
+            plot.annotate(words, point, xytext=(5, 4), textcoords="offset points", fontsize=7)
     plot.set(xscale=axes.x_scale, yscale=axes.y_scale, xlabel=axes.x, ylabel=axes.y)
     plot.set_title(title, parse_math=False)
     for axis, scale in ((plot.xaxis, axes.x_scale), (plot.yaxis, axes.y_scale)):

@@ -39,30 +39,33 @@ def caches(task: Task) -> dict[str, int]:
 
 
 def measure_batches(report: Report, task: Task, fast: Any, stream: sparse.csr_matrix) -> dict[str, Any]:
-    """Scores of the stream; gives the classifiers by name."""
-    result = {"no cache": fast} | {name: fast.with_cache(room) for name, room in caches(task).items()}
-    right = fast.score_csr(stream, 1)
-    for name, one in result.items():
-        assert np.array_equal(one.score_csr(stream, 1), right), name
-        one.cache_clear()
+    """Measure the scores of the stream, and return the classifiers by name."""
+    classifiers = {"no cache": fast} | {
+        name: fast.with_cache(max_rows) for name, max_rows in caches(task).items()
+    }
+    expected = fast.score_csr(stream, 1)
+    for name, classifier in classifiers.items():
+        assert np.array_equal(classifier.score_csr(stream, 1), expected), name
+        classifier.cache_clear()
     works: dict[str, Callable[[], Any]] = {
-        name: lambda one=one: one.score_csr(stream, 1) for name, one in result.items()
+        name: lambda classifier=classifier: classifier.score_csr(stream, 1)
+        for name, classifier in classifiers.items()
     }
     times = take_turns(works, QUICK_ROUNDS if report.quick else ROUNDS)
-    for name, one in result.items():
+    for name, classifier in classifiers.items():
         per_row = times[name].scaled(1e6 / stream.shape[0])
         report.add(task.name, f"unkernel, {name}", "scores", "CPU µs per row", per_row)
-        if (info := one.cache_info()).maxsize:
+        if (info := classifier.cache_info()).maxsize:
             share = 100 * info.hits / (info.hits + info.misses)
             report.add(task.name, f"unkernel, {name}", "rows found", "%", share)
-    return result
+    return classifiers
 
 
-def measure_single_rows(report: Report, task: Task, found: dict[str, Any], stream: Any) -> None:
+def measure_single_rows(report: Report, task: Task, classifiers: dict[str, Any], stream: Any) -> None:
     rows = [stream[k].indices.astype(np.int32) for k in range(SINGLE_ROWS)]
     works = {
-        name: lambda score=one.score_one: [score(row) for row in rows]
-        for name, one in found.items()
+        name: lambda score=classifier.score_one: [score(row) for row in rows]
+        for name, classifier in classifiers.items()
         if name != "room for a tenth"
     }
     for name, times in take_turns(works, QUICK_ROUNDS if report.quick else ROUNDS).items():
@@ -70,15 +73,17 @@ def measure_single_rows(report: Report, task: Task, found: dict[str, Any], strea
         report.add(task.name, f"unkernel, {name}", "score_one(array)", "CPU µs", per_row)
 
 
-def measure_in_vain(report: Report, task: Task, found: dict[str, Any]) -> None:
-    """Rows that were never seen before."""
+def measure_in_vain(report: Report, task: Task, classifiers: dict[str, Any]) -> None:
+    """Measure rows that are not in the cache."""
     rows = task.rows[np.sort(np.unique([row.indices.tobytes() for row in task.rows], return_index=True)[1])]
 
-    def ask(one: Any) -> None:
-        one.cache_clear()
-        one.score_csr(rows, 1)
+    def ask(classifier: Any) -> None:
+        classifier.cache_clear()
+        classifier.score_csr(rows, 1)
 
-    works = {name: lambda one=found[name]: ask(one) for name in ("no cache", "room for all")}
+    works = {
+        name: lambda classifier=classifiers[name]: ask(classifier) for name in ("no cache", "room for all")
+    }
     for name, times in take_turns(works, QUICK_ROUNDS if report.quick else ROUNDS).items():
         per_row = times.scaled(1e6 / rows.shape[0])
         report.add(f"{task.name}, no row twice", f"unkernel, {name}", "scores", "CPU µs per row", per_row)
@@ -92,7 +97,7 @@ def measure_pecco(report: Report, task: Task, stream: sparse.csr_matrix) -> None
         unkernel.write_svmlight(rows, stream, np.ones(stream.shape[0]))
         for mode in PECCO_MODES:
             printed = run_program([bench, model, rows, *mode, "-R", "3"]).printed
-            times = [float(found) / 1e3 for found in re.findall(r"([0-9.]+) ns/row", printed)]
+            times = [float(nanoseconds) / 1e3 for nanoseconds in re.findall(r"([0-9.]+) ns/row", printed)]
             name = f"pecco {' '.join(mode)}"
             report.add(task.name, name, "scores", "CPU µs per row", Times(times) if times else None)
 

@@ -47,7 +47,7 @@ Features = Callable[[list[list[str]], int], list[str]]
 
 
 def corpora(task: str) -> tuple[ChunkCorpus, ChunkCorpus]:
-    """To train on, and to measure on."""
+    """Return the corpora for training and for measuring."""
     if task.startswith("names"):
         typed = task == "names by role"
         return names_in("train", typed, ONE_IN), names_in("dev", typed)
@@ -66,7 +66,7 @@ def names_in(part: str, typed: bool, step: int = 1) -> ChunkCorpus:
 
 
 def names_of(upos: list[str], heads: list[int], relations: list[str], typed: bool) -> list[str]:
-    """Tags in IOB2; the role of a run is the relation of its first word whose head is outside of it."""
+    """Return tags in IOB2. The type of a run is the relation of its first word whose head is outside."""
     tags: list[str] = []
     for is_name, run in groupby(range(len(upos)), lambda word: upos[word] == "PROPN"):
         words = list(run)
@@ -85,7 +85,7 @@ def shape(word: str) -> str:
 
 
 def of_tutorial(columns: list[list[str]], i: int) -> list[str]:
-    """Those of CRFsuite's tutorial on chunking, and more of the letters where there are only words."""
+    """Return the features of CRFsuite's tutorial, and affixes and shapes if there are only words."""
 
     def at(column: int, offset: int) -> str:
         place = i + offset
@@ -116,14 +116,14 @@ def of_templates(columns: list[list[str]], i: int) -> list[str]:
         if not 0 <= place < len(columns[0]):
             result.append(f"{name}[{offset}]" + ("<" if place < 0 else ">"))
         else:
-            own = columns[1][place] if name == "pos" else values[name](columns[0][place])
-            result.append(f"{name}[{offset}]={own}")
+            value = columns[1][place] if name == "pos" else values[name](columns[0][place])
+            result.append(f"{name}[{offset}]={value}")
     return result
 
 
 @cache
 def templates(name: str) -> list[tuple[str, int]]:
-    """Attributes and positions of the templates that have no tags; they join none."""
+    """Return the attributes and positions of the templates that have no tags."""
     text = re.sub("#.*", "", read_templates(name, _TEMPLATES)[0])
     return [(name, int(place)) for name, place in re.findall(r"(\w+)\[(-?\d+)\]", text) if name != "tag"]
 

@@ -85,7 +85,7 @@ class Linear:
 
 @dataclass(frozen=True)
 class Packed:
-    """Rows as our solvers want them."""
+    """Packed rows, as our solvers read them."""
 
     rows: PackedRows
     columns: np.ndarray
@@ -125,7 +125,7 @@ def by_cuts(rows: PackedRows, oracle: Any, C: float, tol: float) -> dict:
 
 @dataclass(frozen=True)
 class Contender:
-    """Who runs at a ladder of tolerances, and what its weights are judged by."""
+    """A contender: its ladder of tolerances, its runs, and the objective that judges its weights."""
 
     ladder: Sequence[float]
     run: Callable[[float], Run]
@@ -139,8 +139,8 @@ class Contender:
             result = self.run(rung)
             gap = self.objective(result.weights) / self.optimum - 1
             best = [
-                min(result.seconds, so_far or np.inf) if gap <= wanted else so_far
-                for wanted, so_far in zip(GAPS, best, strict=True)
+                min(result.seconds, best_seconds or np.inf) if gap <= target_gap else best_seconds
+                for target_gap, best_seconds in zip(GAPS, best, strict=True)
             ]
             if gap <= GAPS[-1]:
                 break
@@ -149,7 +149,7 @@ class Contender:
 
 def measure_gaps(report: Report, task: str, contenders: dict[str, Contender], rounds: int) -> None:
     """Measure the ladders of all contenders in turns; other programs run once, because they are slow."""
-    taken = {name: [Times() for _ in GAPS] for name in contenders}
+    times_of = {name: [Times() for _ in GAPS] for name in contenders}
     for turn in range(rounds):
         for name in list(contenders):
             if turn and not name.startswith(("unkernel", "LIBLINEAR")):
@@ -158,17 +158,17 @@ def measure_gaps(report: Report, task: str, contenders: dict[str, Contender], ro
                 result = contenders[name].quickest()
             except (ImportError, LeftOutError) as reason:
                 report.leave_out(f"{task}, {name}", reason)
-                del contenders[name], taken[name]
+                del contenders[name], times_of[name]
                 continue
-            for times, seconds in zip(taken[name], result, strict=True):
+            for times, seconds in zip(times_of[name], result, strict=True):
                 times.values += [] if seconds is None else [seconds]
-    for name, of_gaps in taken.items():
+    for name, of_gaps in times_of.items():
         for gap, times in zip(GAPS, of_gaps, strict=True):
             report.add(task, name, f"to {gap:g}", "CPU s", times if times.values else None)
 
 
 class Rivals:
-    """Other programs, through the module that the user has for them."""
+    """Other programs, called through the user's module `rivals`."""
 
     def __init__(self, work: Path) -> None:
         self._fit: Any = None
@@ -296,7 +296,7 @@ def measure_rows(report: Report, name: str) -> None:
     }
     rounds = [{who: timed(solve) for who, solve in solvers.items()} for _ in range(2 if report.quick else 3)]
     for who in solvers:
-        times = Times([one[who].cpu for one in rounds])
+        times = Times([timed_round[who].cpu for timed_round in rounds])
         report.add(name, who, "passes", "number", rounds[0][who].result["rounds"])
         report.add(name, who, "time", "CPU s", times)
         report.add(name, who, "time of a row", "CPU µs", times.scaled(1e6 / count))
@@ -330,13 +330,13 @@ class Ranks:
         return float(0.5 * w @ w + self.joachims_c / len(self.labels) * value)
 
     def squared_objective(self, w: np.ndarray) -> float:
-        """The same with squared losses, for two ranks, by sums over the lower rows that are not in order."""
+        """Return the objective with squared losses, for two ranks, by sums over pairs in the wrong order."""
         scores = self.X @ w
         high = scores[self.labels > self.labels.min()]
         low = np.sort(scores[self.labels == self.labels.min()])
-        first = np.searchsorted(low, high - 1.0, side="right")
+        first_violated = np.searchsorted(low, high - 1.0, side="right")
         count, sums, squares = (
-            np.concatenate([np.cumsum(values[::-1])[::-1], [0.0]])[first]
+            np.concatenate([np.cumsum(values[::-1])[::-1], [0.0]])[first_violated]
             for values in (np.ones(len(low)), low, low**2)
         )
         losses = count * (1 - high) ** 2 + 2 * (1 - high) * sums + squares
@@ -382,17 +382,17 @@ def measure_ranking(report: Report, name: str, rivals: Rivals) -> None:
         oracle = ordinal_oracle(**task.arguments(), accuracy=tol / 20)
         return packed.run(lambda rows: by_cuts(rows, oracle, C, tol))
 
-    def judged(ladder: Sequence[float], run: Callable[[float], Run]) -> Contender:
+    def with_exact_risk(ladder: Sequence[float], run: Callable[[float], Run]) -> Contender:
         return Contender(ladder, run, partial(task.objective, exact), optimum)
 
-    contenders = {"unkernel": judged(OURS, ours)}
-    two = len(np.unique(task.labels)) == 2 and task.qid is None
-    if two:
-        contenders["SVMperf, ROC area"] = judged(SVMPERF, partial(rivals.run, "svmperf_roc", task))
+    contenders = {"unkernel": with_exact_risk(OURS, ours)}
+    is_bipartite = len(np.unique(task.labels)) == 2 and task.qid is None
+    if is_bipartite:
+        contenders["SVMperf, ROC area"] = with_exact_risk(SVMPERF, partial(rivals.run, "svmperf_roc", task))
     if task.qid is not None or len(task.labels) <= 10_000:  # it is quadratic in the rows of a group
-        contenders["SVMrank"] = judged(SVMPERF, partial(rivals.run, "svmrank", task))
+        contenders["SVMrank"] = with_exact_risk(SVMPERF, partial(rivals.run, "svmrank", task))
     measure_gaps(report, name, contenders, 2 if report.quick else 3)
-    if two:
+    if is_bipartite:
         measure_ranksvm(report, task, rivals)
 
 

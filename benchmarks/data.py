@@ -29,30 +29,30 @@ def decompress(source: Path, target: Path) -> None:
             file.write(block)
 
 
-def check_equal(plain: Path) -> None:
-    ours = read_svmlight(plain)
-    X, y = load_svmlight_file(str(plain))
+def check_equal(path: Path) -> None:
+    ours = read_svmlight(path)
+    X, y = load_svmlight_file(str(path))
     if (ours.X != X).nnz or (ours.y != y).any():
-        raise SystemExit(f"{plain.name}: the two readers disagree")
+        raise SystemExit(f"{path.name}: the two readers disagree")
 
 
 def measure_one(report: Report, name: str, folder: Path) -> None:
     source = datasets.path(name)
-    plain = folder / f"{name}.svm"
-    decompress(source, plain)
-    check_equal(plain)
+    uncompressed = folder / f"{name}.svm"
+    decompress(source, uncompressed)
+    check_equal(uncompressed)
     times = take_turns(
         {
-            "unkernel": lambda: read_svmlight(plain, n_jobs=1),
+            "unkernel": lambda: read_svmlight(uncompressed, n_jobs=1),
             "unkernel, compressed": lambda: read_svmlight(source, n_jobs=1),
-            "scikit-learn": lambda: load_svmlight_file(str(plain)),
+            "scikit-learn": lambda: load_svmlight_file(str(uncompressed)),
         },
         ROUNDS,
     )
-    task = f"{name}, {plain.stat().st_size / 1e6:.1f} MB"
-    for contender, taken in times.items():
+    task = f"{name}, {uncompressed.stat().st_size / 1e6:.1f} MB"
+    for contender, seconds in times.items():
         version = version_of("scikit-learn") if contender == "scikit-learn" else ""
-        report.add(task, contender, "time", "CPU s", taken, version=version)
+        report.add(task, contender, "time", "CPU s", seconds, version=version)
 
 
 def measure(report: Report, tasks: Sequence[str]) -> None:

@@ -33,7 +33,7 @@ QUICK = ["26 classes", "one row"]
 
 
 def rbf_machine(classes: int, *, vectors: int = 9_000, columns: int = 16) -> tuple[SVC, np.ndarray]:
-    """A machine of scikit-learn's, and rows to ask it about."""
+    """Return a machine trained by scikit-learn, and rows to score."""
     X, y = make_classification(
         14_000,
         columns,

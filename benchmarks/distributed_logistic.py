@@ -35,9 +35,9 @@ PARAMETERS: dict[str, Any] = {"degree": 2, "C": 0.1, "gamma": 1.0, "coef0": 1.0}
 
 
 def load_rows(name: str, quick: bool) -> Training:
-    whole = load_training(name)
+    training = load_training(name)
     rows = slice(QUICK_ROWS if quick else None)
-    return Training(whole.X[rows], whole.y[rows], PARAMETERS)
+    return Training(training.X[rows], training.y[rows], PARAMETERS)
 
 
 # --- Real workers -------------------------------------------------------------------------------------------
@@ -46,19 +46,19 @@ def load_rows(name: str, quick: bool) -> Training:
 def measure_clusters(report: Report, task: str) -> None:
     training = load_rows(CLUSTERS[task], report.quick)
     began = time.process_time()
-    alone = PolyLogisticRegression(**training.parameters, random_state=0).fit(training.X, training.y)
+    on_one_machine = PolyLogisticRegression(**training.parameters, random_state=0).fit(training.X, training.y)
     report.add(task, "PolyLogisticRegression", "training", "CPU s", time.process_time() - began)
-    report.add(task, "PolyLogisticRegression", "objective", "", alone.objective_)
+    report.add(task, "PolyLogisticRegression", "objective", "", on_one_machine.objective_)
     walls = {}
-    with start_workers(1) as one, start_workers(2) as two:
-        for workers, client in ((1, one), (2, two)):
-            before, began = processor_seconds(client), time.perf_counter()
+    with start_workers(1) as one_worker, start_workers(2) as two_workers:
+        for workers, client in ((1, one_worker), (2, two_workers)):
+            cpu_before, began = processor_seconds(client), time.perf_counter()
             learner = DaskPolyLogisticRegression(**training.parameters, random_state=0, client=client)
             learner.fit(training.X, training.y)
             walls[workers] = time.perf_counter() - began
             contender = f"DaskPolyLogisticRegression, {workers} worker{'s' * (workers > 1)}"
             report.add(task, contender, "training", "wall s", walls[workers])
-            report.add(task, contender, "workers", "CPU s", processor_seconds(client) - before)
+            report.add(task, contender, "workers", "CPU s", processor_seconds(client) - cpu_before)
             report.add(task, contender, "rounds", "", learner.n_rounds_)
             report.add(task, contender, "steps", "", learner.n_iter_)
             for purpose, sent in learner.traffic_.items():
@@ -85,10 +85,10 @@ class SimulatedShards(SparseShards):
     def sum_bounds(self, task: Any, point: Any, *sent: Any) -> Any:
         return sum(self._ask(task, point, *sent))
 
-    def find_strongest(self, point: Any, sent: Any, threshold: float, most: int) -> Any:
-        found, sent = tasks.find_strongest(self._ask(tasks.sum_buckets, point, *sent), threshold, most)
+    def find_strongest(self, point: Any, sent: Any, threshold: float, limit: int) -> Any:
+        strongest, sent = tasks.find_strongest(self._ask(tasks.sum_buckets, point, *sent), threshold, limit)
         self.sum_bytes += sent
-        return found
+        return strongest
 
     def _ask(self, task: Any, *sent: Any) -> list[Any]:
         answers, seconds = [], []

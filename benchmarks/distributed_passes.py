@@ -124,10 +124,10 @@ def run_on_workers(workers: int, learner: Any, shape: tuple[int, int, int, int],
     options = {"n_workers": workers, "threads_per_worker": 1, "processes": True, "dashboard_address": ":0"}
     options["memory_limit"] = 0  # no limit, so nothing is written to disk
     with LocalCluster(**options) as cluster, Client(cluster) as client:
-        made = [
+        delayed_blocks = [
             dask.delayed(zipf_block)(rows // BLOCKS, entries, features, seed, ranks) for seed in range(BLOCKS)
         ]
-        blocks = client.compute(made)
+        blocks = client.compute(delayed_blocks)
         wait(blocks)
         figures = measure_passes(learner.set_params(client=client), blocks, passes)
     return figures
@@ -149,10 +149,10 @@ def extrapolate_pass(figures: Figures, machines: int, work_seconds: float) -> fl
 def measure(report: Report, tasks: Sequence[str]) -> None:
     for task in tasks:
         make, rows, ranks = TASKS[task]
-        small = rows < 10_000
-        shape = (rows, 10, 200, ranks) if small else (rows, ENTRIES, FEATURES, ranks)
+        is_small = rows < 10_000
+        shape = (rows, 10, 200, ranks) if is_small else (rows, ENTRIES, FEATURES, ranks)
         result = {
-            count: run_on_workers(count, make(), shape, 40 if small else 4 if report.quick else 8)
+            count: run_on_workers(count, make(), shape, 40 if is_small else 4 if report.quick else 8)
             for count in (2, 1)
         }
         for count, figures in result.items():
@@ -163,7 +163,7 @@ def measure(report: Report, tasks: Sequence[str]) -> None:
         report.add(
             task, "two workers to one", "pass", "times", result[1].pass_seconds / result[2].pass_seconds
         )
-        if not small:
+        if not is_small:
             add_expected(report, task, result[2], result[1].worker_seconds)
 
 

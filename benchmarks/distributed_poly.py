@@ -80,8 +80,8 @@ def processor_seconds(client: Client) -> float:
     """Return the processor time of the workers so far."""
 
     def count_seconds() -> float:
-        own = resource.getrusage(resource.RUSAGE_SELF)
-        return own.ru_utime + own.ru_stime
+        usage = resource.getrusage(resource.RUSAGE_SELF)
+        return usage.ru_utime + usage.ru_stime
 
     return float(sum(client.run(count_seconds).values()))
 
@@ -89,19 +89,21 @@ def processor_seconds(client: Client) -> float:
 def measure_clusters(report: Report, task: str) -> None:
     training = load_training(CLUSTERS[task])
     began = time.process_time()
-    alone = PolySVC(**training.parameters, random_state=0).fit(training.X, training.y)
+    on_one_machine = PolySVC(**training.parameters, random_state=0).fit(training.X, training.y)
     report.add(task, "PolySVC", "training", "CPU s", time.process_time() - began)
-    report.add(task, "PolySVC", "objective", "", alone.objective_)
+    report.add(task, "PolySVC", "objective", "", on_one_machine.objective_)
     runs: dict[int, list[tuple[float, float, DaskPolySVC]]] = {1: [], 2: []}
-    with start_workers(1) as one, start_workers(2) as two:
+    with start_workers(1) as one_worker, start_workers(2) as two_workers:
         for _ in range(1 if report.quick else RUNS):
-            for workers, client in ((1, one), (2, two)):
-                before, began = processor_seconds(client), time.perf_counter()
+            for workers, client in ((1, one_worker), (2, two_workers)):
+                cpu_before, began = processor_seconds(client), time.perf_counter()
                 learner = DaskPolySVC(**training.parameters, random_state=0, client=client)
                 learner.fit(training.X, training.y)
                 wall = time.perf_counter() - began
-                runs[workers].append((wall, processor_seconds(client) - before, learner))
-    best = {workers: min(found, key=lambda run: run[0]) for workers, found in runs.items()}
+                runs[workers].append((wall, processor_seconds(client) - cpu_before, learner))
+    best = {
+        workers: min(runs_of_cluster, key=lambda run: run[0]) for workers, runs_of_cluster in runs.items()
+    }
     for workers, (wall, processor, learner) in best.items():
         contender = f"DaskPolySVC, {workers} worker{'s' * (workers > 1)}"
         report.add(task, contender, "training", "wall s", wall)
@@ -131,7 +133,7 @@ class SimulatedShards:
         return [sample_places(part, step) for part in self.parts]
 
     def solve(self, problem: PolyProblem, members: Members, effort: Effort) -> tuple[FetchModel, Solved]:
-        rows = [select_members(part, own) for part, own in zip(self.parts, members.places, strict=True)]
+        rows = [select_members(part, places) for part, places in zip(self.parts, members.places, strict=True)]
         began = time.process_time()
         solved = solve_members(rows, problem, effort)
         self.seconds += time.process_time() - began
@@ -143,9 +145,9 @@ class SimulatedShards:
     ) -> tuple[FetchModel, Solved, list[Verdict]]:
         fetch_model, solved = self.solve(problem, members, effort)
         verdicts, seconds = [], []
-        for part, own in zip(self.parts, members.places, strict=True):
+        for part, places in zip(self.parts, members.places, strict=True):
             began = time.process_time()
-            verdicts.append(judge(part, solved, problem, own))
+            verdicts.append(judge(part, solved, problem, places))
             seconds.append(time.process_time() - began)
         self.seconds += max(seconds)
         self.sent += solved.model_nbytes * (len(self.parts) - 1)

@@ -62,8 +62,10 @@ def place_blocks(workers: int, rows: int, grouped: bool) -> Iterator[tuple[Clien
     options = {"n_workers": workers, "threads_per_worker": 1, "processes": True, "dashboard_address": ":0"}
     options["memory_limit"] = 0  # no limit, so nothing is written to disk
     with dask.config.set(ONE_MACHINE), LocalCluster(**options) as cluster, Client(cluster) as client:
-        made = [dask.delayed(make_ranked_block)(rows // BLOCKS, seed, grouped) for seed in range(BLOCKS)]
-        blocks = client.compute(made)
+        delayed_blocks = [
+            dask.delayed(make_ranked_block)(rows // BLOCKS, seed, grouped) for seed in range(BLOCKS)
+        ]
+        blocks = client.compute(delayed_blocks)
         wait(blocks)
         yield client, blocks
 
@@ -85,8 +87,8 @@ def train(client: Client, blocks: list[Any]) -> Figures:
 def measure(report: Report, tasks: Sequence[str]) -> None:
     for task in tasks:
         rows, grouped = TASKS[task]
-        with place_blocks(1, rows, grouped) as alone, place_blocks(2, rows, grouped) as both:
-            runs = [(train(*alone), train(*both)) for _ in range(1 if report.quick else RUNS)]
+        with place_blocks(1, rows, grouped) as one_worker, place_blocks(2, rows, grouped) as two_workers:
+            runs = [(train(*one_worker), train(*two_workers)) for _ in range(1 if report.quick else RUNS)]
         best = {
             count: min(figures, key=lambda run: run.pass_seconds)
             for count, figures in zip((1, 2), zip(*runs, strict=True), strict=True)

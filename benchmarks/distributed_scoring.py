@@ -189,8 +189,10 @@ def add_figures(report: Report, task: str, score: Scoring, clients: dict[int, Cl
         score(clients[2])
     works = {f"{count}": lambda client=client: score(client) for count, client in clients.items()}
     times = take_turns(works, 2 if report.quick else 3, wall_seconds)
-    for count, taken in times.items():
-        report.add(task, f"unkernel, {count} worker{'s' * (count != '1')}", "score", "wall s", taken.best)
+    for count, times_of_cluster in times.items():
+        report.add(
+            task, f"unkernel, {count} worker{'s' * (count != '1')}", "score", "wall s", times_of_cluster.best
+        )
     report.add(task, "two workers to one", "score", "times", times["1"].best / times["2"].best)
     report.add(task, "unkernel, 2 workers", "through client and scheduler", "bytes", sent.count)
 
@@ -212,11 +214,11 @@ def add_kills(report: Report, folder: Path, rows: int) -> None:
     task = f"CSV files, {rows:,} rows, killed"
     report.add(task, "unkernel, 2 workers", "runs that were killed", "runs", kills)
     report.add(task, "unkernel, 2 workers", "until the end", "wall s", time.perf_counter() - began)
-    same = all(
+    is_same = all(
         path.read_bytes() == (folder / "killed" / path.name).read_bytes()
         for path in (folder / "whole").glob("*.csv")
     )
-    report.add(task, "unkernel, 2 workers", "files with the bytes of one run", "share", float(same))
+    report.add(task, "unkernel, 2 workers", "files with the bytes of one run", "share", float(is_same))
 
 
 if __name__ == "__main__":

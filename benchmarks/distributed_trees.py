@@ -52,10 +52,10 @@ TASKS: dict[str, tuple[str, dict[str, Any]]] = {
 
 def divide_files(task: str) -> list[Path]:
     """Return files that divide the examples of a task, neighbours together."""
-    whole = file_of(task)
-    parts = [whole.with_suffix(f".{number}-of-{FILES}.dat") for number in range(FILES)]
+    file = file_of(task)
+    parts = [file.with_suffix(f".{number}-of-{FILES}.dat") for number in range(FILES)]
     if not all(part.exists() for part in parts):
-        lines = whole.read_text(encoding="utf-8").splitlines(keepends=True)
+        lines = file.read_text(encoding="utf-8").splitlines(keepends=True)
         bounds = np.linspace(0, len(lines), FILES + 1).astype(int)
         for number, part in enumerate(parts):
             part.write_text("".join(lines[bounds[number] : bounds[number + 1]]), encoding="utf-8")
@@ -79,12 +79,16 @@ def note_training(client: Client, noted: dict[str, float]) -> Iterator[None]:
 
     def noting(train: Callable[..., Any]) -> Callable[..., Any]:
         def noted_training(self: Any, *arguments: Any) -> Any:
-            before, own, began = client.run(time.process_time), time.process_time(), time.perf_counter()
+            workers_before, client_before, began = (
+                client.run(time.process_time),
+                time.process_time(),
+                time.perf_counter(),
+            )
             trained = train(self, *arguments)
             noted["training"] = time.perf_counter() - began
-            noted["client_cpu"] = time.process_time() - own
+            noted["client_cpu"] = time.process_time() - client_before
             used = client.run(time.process_time)
-            noted["worker_cpu"] = max(used[worker] - before[worker] for worker in used)
+            noted["worker_cpu"] = max(used[worker] - workers_before[worker] for worker in used)
             return trained
 
         return noted_training
@@ -146,8 +150,10 @@ def add_figures(report: Report, name: str, actual: dict[int, list[Figures]]) -> 
         for purpose, sent in runs[0].learner.traffic_.items():
             report.add(name, contender, f"{purpose}, a round", "bytes", sent / rounds)
     for figure in ("whole", "training"):
-        one, two = (min(getattr(run, figure) for run in actual[count]) for count in (1, 2))
-        report.add(name, "two workers to one", figure, "times", one / two)
+        seconds_of_one, seconds_of_two = (
+            min(getattr(run, figure) for run in actual[count]) for count in (1, 2)
+        )
+        report.add(name, "two workers to one", figure, "times", seconds_of_one / seconds_of_two)
 
 
 def smallest(runs: list[Figures], figure: str, rounds: int) -> float:
@@ -161,9 +167,9 @@ def add_differences(report: Report, name: str, ours: Any, task: str, options: di
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         theirs.fit(examples.X, examples.y)
-    some = examples.X[:10_000]
-    apart = np.abs(ours.decision_function(some) - theirs.decision_function(some)).max()
-    report.add(name, "unkernel, 2 workers", "scores, from those of TreeSVC", "largest difference", apart)
+    rows = examples.X[:10_000]
+    difference = np.abs(ours.decision_function(rows) - theirs.decision_function(rows)).max()
+    report.add(name, "unkernel, 2 workers", "scores, from those of TreeSVC", "largest difference", difference)
     change = abs(ours.objective_ / theirs.objective_ - 1)
     report.add(name, "unkernel, 2 workers", "objective, from that of TreeSVC", "relative", change)
 

@@ -64,9 +64,9 @@ def load_task(name: str) -> Task:
         name, _, paths = name.partition("=")
         model, _, rows = paths.partition(",")
         return Task(name, unkernel.read_model(model), unkernel.read_svmlight(rows).X)
-    dataset, positive, count, least, degree, C = TRAINED[name]
+    dataset, positive, count, min_count, degree, C = TRAINED[name]
     train, test = datasets.load(dataset), datasets.load(dataset, "test")
-    keep = np.asarray((train.X != 0).sum(axis=0)).ravel() >= least
+    keep = np.asarray((train.X != 0).sum(axis=0)).ravel() >= min_count
     X, rows = (part.X[:, keep].tocsr() for part in (train, test))
     path = CACHE / f"{name}.libsvm"
     labels = np.where(np.isin(train.y, positive), 1.0, -1.0)
@@ -95,37 +95,37 @@ def compiled(report: Report, task: Task) -> dict[str, Any]:
         except ValueError as error:
             report.leave_out(f"{task.name}, {engine}", error)
             continue
-        chosen = fast.chosen.engine if engine == "auto" else ""
-        report.add(task.name, f"unkernel, {engine}", "compiling", "CPU s", cpu, note=chosen)
+        chosen_engine = fast.chosen.engine if engine == "auto" else ""
+        report.add(task.name, f"unkernel, {engine}", "compiling", "CPU s", cpu, note=chosen_engine)
         report.add(task.name, f"unkernel, {engine}", "tables", "MB", fast.nbytes / 1e6)
         result[engine] = fast
     return result
 
 
 def check(task: Task, engines: dict[str, Any]) -> None:
-    few = task.rows[:FEW_ROWS]
-    right = task.model.scores(few)
+    rows = task.rows[:FEW_ROWS]
+    expected = task.model.scores(rows)
     for engine, fast in engines.items():
-        error = np.abs(fast.score_csr(few, 1) - right).max() / max(np.abs(right).max(), 1e-300)
+        error = np.abs(fast.score_csr(rows, 1) - expected).max() / max(np.abs(expected).max(), 1e-300)
         assert error < 1e-10, f"{task.name}, {engine}: off by {error:.1e}"
-    one = engines["auto"].score_csr(task.rows, 1)
+    auto_scores = engines["auto"].score_csr(task.rows, 1)
     for engine in ("expanded", "split"):
         if engine in engines:
-            assert np.array_equal(engines[engine].score_csr(task.rows, 1) > 0, one > 0), engine
+            assert np.array_equal(engines[engine].score_csr(task.rows, 1) > 0, auto_scores > 0), engine
 
 
 def measure_batches(report: Report, task: Task, engines: dict[str, Any]) -> None:
     """Measure the scores of a batch by all engines and LIBSVM, in turns."""
-    few = task.rows[:FEW_ROWS]
+    first_rows = task.rows[:FEW_ROWS]
     works: dict[str, tuple[Callable[[], Any], int]] = {}
     for engine, fast in engines.items():
-        rows = few if engine in SUMS else task.rows
+        rows = first_rows if engine in SUMS else task.rows
         works[f"unkernel, {engine}"] = (lambda fast=fast, rows=rows: fast.score_csr(rows, 1), rows.shape[0])
     if task.train is not None:
         from libsvm.svmutil import svm_load_model, svm_predict
 
         loaded = svm_load_model(str(CACHE / f"{task.name}.libsvm"))
-        works["LIBSVM"] = (lambda: svm_predict([], few, loaded, "-q"), few.shape[0])
+        works["LIBSVM"] = (lambda: svm_predict([], first_rows, loaded, "-q"), first_rows.shape[0])
     rounds = QUICK_ROUNDS if report.quick else ROUNDS
     for name, times in take_turns({name: work for name, (work, _) in works.items()}, rounds).items():
         report.add(task.name, name, "scores", "CPU µs per row", times.scaled(1e6 / works[name][1]))
@@ -142,7 +142,7 @@ def measure_pecco(report: Report, task: Task, folder: Path) -> None:
         modes.append(("-t", "2", "-f", str(events)))
     for mode in modes:
         printed = run_program([bench, model, rows, *mode, "-R", "3"]).printed
-        times = [float(found) / 1e3 for found in re.findall(r"([0-9.]+) ns/row", printed)]
+        times = [float(nanoseconds) / 1e3 for nanoseconds in re.findall(r"([0-9.]+) ns/row", printed)]
         name = f"pecco {' '.join(Path(word).name for word in mode)}"
         report.add(task.name, name, "scores", "CPU µs per row", Times(times) if times else None)
 
@@ -177,9 +177,9 @@ def measure_single_rows(report: Report, task: Task, fast: Any) -> None:
     }
     for name, estimator in fitted(task).items() if task.train is not None else ():
         singles = [task.rows[k] for k in range(100)]
-        ids, own = [row.indices.tolist() for row in singles], unkernel.compile(estimator)
+        ids, classifier = [row.indices.tolist() for row in singles], unkernel.compile(estimator)
         works[f"unkernel, {name} compiled, score_one"] = (
-            lambda own=own, ids=ids: [own.score_one(row) for row in ids],
+            lambda classifier=classifier, ids=ids: [classifier.score_one(row) for row in ids],
             len(ids),
         )
         works[f"{name}, predict"] = (
@@ -204,7 +204,7 @@ def fitted(task: Task, count: int = 5000) -> dict[str, Any]:
 
 
 def loaded(report: Report, tasks: Sequence[str]) -> Iterator[Task]:
-    """The tasks whose data and trainers are here."""
+    """Yield the tasks whose data and trainers are installed."""
     for name in tasks:
         try:
             yield load_task(name)
@@ -227,4 +227,4 @@ def measure(report: Report, tasks: Sequence[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(measure, list(TRAINED), quick=["a9a-10k-d2", "a9a-10k-d3"], own="NAME=MODEL,ROWS")
+    main(measure, list(TRAINED), quick=["a9a-10k-d2", "a9a-10k-d3"], added_form="NAME=MODEL,ROWS")

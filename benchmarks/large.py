@@ -93,8 +93,8 @@ def liblinear() -> dict:
 
     rows, test = datasets.load(DATASET), datasets.load(DATASET, "test")
     # Test rows are expanded together with training rows, so that conjunctions have the same columns.
-    both = sparse.vstack([rows.X, test.X], format="csr")
-    X, expansion, _ = timed(lambda: expand(both, 1.0))
+    all_rows = sparse.vstack([rows.X, test.X], format="csr")
+    X, expansion, _ = timed(lambda: expand(all_rows, 1.0))
     X, X_test = X[: len(rows.y)], X[len(rows.y) :]
     model, cpu, _ = timed(lambda: train(problem(rows.y, X), f"-s 3 -c {COSTS[2]} -e 0.01 -q"))
     w = np.ctypeslib.as_array(model.w, shape=(X.shape[1],)) * (1 if model.get_labels()[0] == 1 else -1)

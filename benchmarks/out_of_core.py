@@ -45,8 +45,8 @@ def trained(file: Path, memory: str) -> dict[str, Any]:
     program = [sys.executable, "-m", "unkernel", "train", "linear", *places, "--force"]
     options = ["--out-of-core", "--memory", memory, "--C", "0.003", "--jobs", str(JOBS)]
     began = time.perf_counter()
-    done = subprocess.run([*program, *options, "--json"], capture_output=True, text=True, check=True)
-    return json.loads(done.stdout) | {"wall": time.perf_counter() - began}
+    completed = subprocess.run([*program, *options, "--json"], capture_output=True, text=True, check=True)
+    return json.loads(completed.stdout) | {"wall": time.perf_counter() - began}
 
 
 def measure_training(report: Report, task: str, file: Path, memory: str) -> None:
@@ -62,18 +62,18 @@ def measure_training(report: Report, task: str, file: Path, memory: str) -> None
 def measure_passes(report: Report, task: str, file: Path) -> None:
     opened = open_rows(file)
     gigabytes = opened.path.stat().st_size / 1e9
-    held = pack_rows(read_svmlight(file, n_jobs=-1).X, threads=1)
+    packed = pack_rows(read_svmlight(file, n_jobs=-1).X, threads=1)
     array = np.ones(1 << 27)
-    on_disk, in_memory = passes(opened.store), passes(held)
+    on_disk, in_memory = passes(opened.store), passes(packed)
     for name in on_disk:
         contenders = {"file": on_disk[name], "memory": in_memory[name], "sum of an array": array.sum}
         times = take_turns(contenders, ROUNDS, wall_seconds)
-        for where, sizes in (("file", gigabytes), ("memory", held.nbytes / 1e9)):
+        for where, sizes in (("file", gigabytes), ("memory", packed.nbytes / 1e9)):
             row = f"{task}, pass: {name}"
             report.add(row, f"unkernel, {where}", "time", "wall s", times[where])
             report.add(row, f"unkernel, {where}", "speed", "GB/s", sizes / times[where].best)
-        plain = array.nbytes / 1e9 / times["sum of an array"].best
-        report.add(row, "plain reading of memory, one core", "speed", "GB/s", plain)
+        plain_speed = array.nbytes / 1e9 / times["sum of an array"].best
+        report.add(row, "plain reading of memory, one core", "speed", "GB/s", plain_speed)
 
 
 def measure(report: Report, tasks: Sequence[str]) -> None:

@@ -116,8 +116,13 @@ def overview(files: Iterable[Saved]) -> str:
         f"- [{title}](../docs/results/{name}.md): {about}." for name, (title, about, _) in SUBJECTS.items()
     ]
     headline = next((file.state for file in files if file.state.machine == HEADLINE_MACHINE), None)
-    named = f"{processor(headline)} with {headline.cores} cores" if headline else "not measured yet"
-    parts = [INTRODUCTION.format(machine=named), headlines(files), "## All figures", "\n".join(subjects)]
+    machine_words = f"{processor(headline)} with {headline.cores} cores" if headline else "not measured yet"
+    parts = [
+        INTRODUCTION.format(machine=machine_words),
+        headlines(files),
+        "## All figures",
+        "\n".join(subjects),
+    ]
     parts += ["## How they were measured", NOTES, "Measured on:", machines(files)]
     return "\n\n".join(part.strip() for part in parts) + "\n"
 
@@ -157,8 +162,8 @@ def machines(files: Iterable[Saved]) -> str:
         result.setdefault(machine(file.state), set()).add(file.state.commit)
     lines = []
     for words, commits in result.items():
-        kept = sorted(commits)
-        lines.append(f"- {words}; commit{'s' * (len(kept) > 1)} {', '.join(kept)}")
+        sorted_commits = sorted(commits)
+        lines.append(f"- {words}; commit{'s' * (len(sorted_commits) > 1)} {', '.join(sorted_commits)}")
     return "\n".join(lines)
 
 
@@ -174,16 +179,16 @@ def anchor(title: str) -> str:
 
 
 def words_of(benchmark: str) -> tuple[str, str]:
-    """The title and the text of a benchmark: what its file begins with, up to a colon and from there on."""
+    """Return the title and the text of a benchmark: its docstring up to the first colon, and the rest."""
     text = ast.get_docstring(ast.parse((FOLDER / f"{benchmark}.py").read_text(encoding="utf-8"))) or benchmark
-    line, _, rest = text.partition("\n")
-    title, _, more = line.rstrip(".").partition(": ")
-    about = f"{more[0].upper()}{more[1:]}.\n\n" if more else ""
-    return title, about + fenced(rest.strip("\n"))
+    line, _, body = text.partition("\n")
+    title, _, subtitle = line.rstrip(".").partition(": ")
+    about = f"{subtitle[0].upper()}{subtitle[1:]}.\n\n" if subtitle else ""
+    return title, about + fenced(body.strip("\n"))
 
 
 def fenced(text: str) -> str:
-    """Indented lines between fences, as a list would swallow them."""
+    """Return a text with fences around its indented lines, which Markdown would make part of a list."""
     return re.sub(
         r"(?:^ {4}.*(?:\n|$))+", lambda lines: f"```sh\n{dedent(lines[0]).rstrip()}\n```\n", text, flags=re.M
     ).strip()
@@ -191,17 +196,19 @@ def fenced(text: str) -> str:
 
 def chapter(file: Saved, *, alone: bool) -> str:
     heading = [] if alone else [f"### {anchor(file.benchmark)}: {file.state.machine}"]
-    tables = [table(figures) for figures in alike(file.figures)]
-    return "\n\n".join([*heading, state_of(file.state), *tables, *missing(file.left_out)])
+    tables = [table(figures) for figures in group_by_columns(file.figures)]
+    return "\n\n".join([*heading, state_of(file.state), *tables, *list_missing(file.left_out)])
 
 
 def state_of(state: State) -> str:
     """Return date, commit and load of a measurement as text."""
-    short = "; short version (`make bench QUICK=1`)" if state.quick else ""
-    return f"Commit {state.commit}, {state.date}, load {state.load} of {state.cores} when it began{short}."
+    quick_note = "; short version (`make bench QUICK=1`)" if state.quick else ""
+    return (
+        f"Commit {state.commit}, {state.date}, load {state.load} of {state.cores} when it began{quick_note}."
+    )
 
 
-def missing(left_out: dict[str, str]) -> list[str]:
+def list_missing(left_out: dict[str, str]) -> list[str]:
     """Return the missing figures, grouped by their reasons."""
     reasons: dict[str, list[str]] = {}
     for what, reason in left_out.items():
@@ -210,7 +217,7 @@ def missing(left_out: dict[str, str]) -> list[str]:
     return ["\n".join(lines)] if lines else []
 
 
-def alike(figures: Sequence[Figure]) -> list[list[Figure]]:
+def group_by_columns(figures: Sequence[Figure]) -> list[list[Figure]]:
     """Group tasks that have the same kinds of figures; each group becomes a table."""
     kinds: dict[str, dict[str, None]] = {}
     for figure in figures:
@@ -228,7 +235,7 @@ def table(figures: Sequence[Figure]) -> str:
     }
     lines = ["| task | contender | " + " | ".join(heading(*column) for column in columns) + " |"]
     lines.append("|---|---|" + "---:|" * len(columns))
-    last = ""
+    last_task = ""
     for task, contender, at in dict.fromkeys(
         (figure.task, figure.contender, figure.at) for figure in figures
     ):
@@ -236,9 +243,11 @@ def table(figures: Sequence[Figure]) -> str:
         version = next((figure.version for figure in row if figure and figure.version), "")
         name = f"**{contender}**" if contender.startswith("unkernel") else with_version(contender, version)
         name += "" if at is None else f" at {number(at)}"
-        shown = [cell(figure, ours(cells, task, column)) for figure, column in zip(row, columns, strict=True)]
-        lines.append(f"| {task if task != last else ''} | {name} | " + " | ".join(shown) + " |")
-        last = task
+        cell_texts = [
+            cell(figure, ours(cells, task, column)) for figure, column in zip(row, columns, strict=True)
+        ]
+        lines.append(f"| {task if task != last_task else ''} | {name} | " + " | ".join(cell_texts) + " |")
+        last_task = task
     return "\n".join(lines)
 
 
@@ -252,7 +261,8 @@ def heading(figure: str, unit: str) -> str:
 
 def ours(cells: dict[Cell, Figure], task: str, column: tuple[str, str]) -> Figure | None:
     return next(
-        (one for key, one in cells.items() if key[0] == task and key[3:] == column and one.ours), None
+        (figure for key, figure in cells.items() if key[0] == task and key[3:] == column and figure.ours),
+        None,
     )
 
 
@@ -276,7 +286,7 @@ def documents() -> list[Path]:
 
 
 def with_results(text: str, files: Sequence[Saved]) -> str:
-    """A document with its tables as the figures are now."""
+    """Return a document with tables of the current figures."""
 
     def block(actual: re.Match[str]) -> str:
         if actual["count"]:
@@ -293,7 +303,7 @@ def excerpt(benchmark: str, tasks: Sequence[str], files: Sequence[Saved]) -> str
     parts = []
     for file in (file for file in files if file.benchmark == benchmark):
         figures = [figure for figure in file.figures if figure.task in tasks]
-        parts += [table(group) for group in alike(figures)]
+        parts += [table(group) for group in group_by_columns(figures)]
         if figures:
             state = file.state
             where = f"`benchmarks/{benchmark}.py`, {state.processor}, {state.machine}, commit {state.commit}"
@@ -325,20 +335,20 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("--check", action="store_true", help="write nothing; end with 1 if a page is old")
     parser.add_argument("--figures", type=Path, metavar="FOLDER", help="draw the curves there, too")
-    given = parser.parse_args()
-    if given.figures:
+    options = parser.parse_args()
+    if options.figures:
         from _plots import curves_of, draw
 
         for title, axes, curves in curves_of(saved()):
-            draw(given.figures / f"{anchor(title)}.svg", title, axes, curves)
-    if given.check:
-        old = [
+            draw(options.figures / f"{anchor(title)}.svg", title, axes, curves)
+    if options.check:
+        outdated = [
             path
             for path, text in written().items()
             if not path.is_file() or path.read_text(encoding="utf-8") != text
         ]
-        print("\n".join(f"{path.relative_to(ROOT)} is not what the figures say" for path in old))
-        return int(bool(old))
+        print("\n".join(f"{path.relative_to(ROOT)} is not what the figures say" for path in outdated))
+        return int(bool(outdated))
     write()
     return 0
 

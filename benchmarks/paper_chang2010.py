@@ -140,9 +140,9 @@ PRINTED_POLY = {"a9a": (1.6, 85.06), "MNIST38": (8.6, 99.29), "covtype": (5_211.
 PRINTED_LIBSVM = {"a9a": 89.8, "MNIST38": 18.4}
 
 
-def add_learner(report: Report, task: str, name: str, spent: Any, accuracy: float, **others: Any) -> None:
-    report.add(task, name, "training", "CPU s", spent, **others)
-    report.add(task, name, "accuracy", "%", accuracy, **others)
+def add_learner(report: Report, task: str, name: str, spent: Any, accuracy: float, **options: Any) -> None:
+    report.add(task, name, "training", "CPU s", spent, **options)
+    report.add(task, name, "accuracy", "%", accuracy, **options)
 
 
 def table_4(report: Report) -> None:
@@ -161,9 +161,9 @@ def table_4(report: Report) -> None:
             C, gamma = problem.rbf
             rbf = SVC(C=C, gamma=gamma, cache_size=1000)
             spent = trained(report, rbf, X, y, 1)
-            right = 100 * rbf.score(X_test[:KERNEL_ROWS], y_test[:KERNEL_ROWS])
+            accuracy = 100 * rbf.score(X_test[:KERNEL_ROWS], y_test[:KERNEL_ROWS])
             version = version_of("scikit-learn")
-            add_learner(report, f"table 4, {name}", "SVC, RBF", spent, right, version=version)
+            add_learner(report, f"table 4, {name}", "SVC, RBF", spent, accuracy, version=version)
         add_learner(report, f"table 4, {name}", "paper, LIBSVM, RBF", *PRINTED_RBF[name])
 
 
@@ -182,9 +182,9 @@ def table_5(report: Report) -> None:
         if name in PRINTED_LIBSVM:
             if not report.quick:
                 svc, spent = libsvm(name)
-                right = 100 * svc.score(X_test[:KERNEL_ROWS], y_test[:KERNEL_ROWS])
+                accuracy = 100 * svc.score(X_test[:KERNEL_ROWS], y_test[:KERNEL_ROWS])
                 add_learner(
-                    report, f"table 5, {name}", "SVC", spent, right, version=version_of("scikit-learn")
+                    report, f"table 5, {name}", "SVC", spent, accuracy, version=version_of("scikit-learn")
                 )
             report.add(f"table 5, {name}", "paper, LIBSVM", "training", "CPU s", PRINTED_LIBSVM[name])
 
@@ -221,10 +221,12 @@ def table_6(report: Report) -> None:
                 report.add(task, "paper, LIBLINEAR", figure, "µs per row", printed)
         if PRINTED_TESTING[name][2]:
             if not report.quick:
-                svc, few = libsvm(name)[0], X_test[:KERNEL_ROWS]
-                spent = cpu_seconds(lambda svc=svc, few=few: svc.decision_function(few))
+                svc, rows = libsvm(name)[0], X_test[:KERNEL_ROWS]
+                spent = cpu_seconds(lambda svc=svc, rows=rows: svc.decision_function(rows))
                 version = version_of("scikit-learn")
-                report.add(task, "SVC", "degree 2", "µs per row", 1e6 * spent / few.shape[0], version=version)
+                report.add(
+                    task, "SVC", "degree 2", "µs per row", 1e6 * spent / rows.shape[0], version=version
+                )
             printed = 1e6 * PRINTED_TESTING[name][2] / TESTING_ROWS[name]
             report.add(task, "paper, LIBSVM", "degree 2", "µs per row", printed)
 

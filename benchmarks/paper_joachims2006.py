@@ -160,9 +160,11 @@ def figure_3(report: Report) -> None:
 def figure_4(report: Report) -> None:
     """Test accuracy less that at a tolerance of 0.001, in points, against the tolerance."""
     for name, problem in problems(report):
-        right = {eps: trained(problem, tol=eps)[0].score(problem.X_test, problem.y_test) for eps in EPSILONS}
-        for eps, accuracy in right.items():
-            report.add("figure 4", name, "difference", "points", 100 * (accuracy - right[0.001]), at=eps)
+        accuracies = {
+            eps: trained(problem, tol=eps)[0].score(problem.X_test, problem.y_test) for eps in EPSILONS
+        }
+        for eps, accuracy in accuracies.items():
+            report.add("figure 4", name, "difference", "points", 100 * (accuracy - accuracies[0.001]), at=eps)
 
 
 def add_iterations(report: Report, figure: str, option: str, values: Sequence[float]) -> None:

@@ -136,8 +136,8 @@ def answered(question: str, j: int, options: dict[str, Any], *, held_out: bool =
     X, y, X_test, y_test = train.X, train.y == question, test.X, test.y == question
     if held_out:
         X_test, y_test = X[::HELD_OUT], y[::HELD_OUT]
-        kept = [k for k in range(len(y)) if k % HELD_OUT]
-        X, y = X[kept], y[kept]
+        training_places = [k for k in range(len(y)) if k % HELD_OUT]
+        X, y = X[training_places], y[training_places]
     svc = TreeSVC(decay=DECAY, C=C, imbalance=float(j), **options)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)

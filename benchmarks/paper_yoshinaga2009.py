@@ -155,17 +155,17 @@ def table_2(report: Report) -> None:
         degree = int(name[-1])
         active = float(np.mean([sum(comb(int(n), k) for k in range(1, degree + 1)) for n in lengths]))
         fast = unkernel.compile(task.model, engine_of(task), measure=False, memory=MEMORY)
-        right = 100 * float(np.mean(fast.predict(task.rows) == task.labels))
+        accuracy = 100 * float(np.mean(fast.predict(task.rows) == task.labels))
         weights = task.model.n_support if has_vectors(task) else task.model.n_conjunctions
         kind = "support vectors" if has_vectors(task) else "weights"
-        values = (float(weights), active, right)
-        for contender, found in (("unkernel", values), ("paper", PRINTED_MODELS[name])):
+        values = (float(weights), active, accuracy)
+        for contender, numbers in (("unkernel", values), ("paper", PRINTED_MODELS[name])):
             report.add(
-                f"table 2, {name}", contender, "conjunctions with a weight", "", found[0],
+                f"table 2, {name}", contender, "conjunctions with a weight", "", numbers[0],
                 note=kind if contender == "unkernel" and kind != "weights" else "",
             )  # fmt: skip
-            report.add(f"table 2, {name}", contender, "of a decision", "", found[1])
-            report.add(f"table 2, {name}", contender, "accuracy", "%", found[2])
+            report.add(f"table 2, {name}", contender, "of a decision", "", numbers[1])
+            report.add(f"table 2, {name}", contender, "accuracy", "%", numbers[2])
 
 
 def models(report: Report) -> Iterator[tuple[str, Task]]:
@@ -214,12 +214,12 @@ def add_auto(report: Report, degrees: Sequence[int]) -> None:
         sample = task.source[:: max(task.source.shape[0] // MEASURED_ON, 1)]
         fast = unkernel.compile(task.model, memory=MEMORY, sample=sample)
         works[f"SVM-KE, degree {degree}"] = lambda fast=fast: fast.score_csr(rows, 1)
-    taken = take_turns(works, 2 * ROUNDS[report.quick])
+    times_of = take_turns(works, 2 * ROUNDS[report.quick])
     linear = "SVM-KE, degree 1"
-    for name, times in taken.items():
+    for name, times in times_of.items():
         report.add(f"table 3, {name}", "unkernel", "auto", "µs", times.scaled(1e6 / rows.shape[0]))
         for contender, ratio in (
-            ("unkernel", times.best / taken[linear].best),
+            ("unkernel", times.best / times_of[linear].best),
             ("paper", min(PRINTED_TIMES[name]) / min(PRINTED_TIMES[linear])),
         ):
             report.add(f"table 3, {name}", contender, "fastest, to degree 1", "x", ratio)

@@ -35,16 +35,16 @@ Redraw = Callable[[Report], None]
 
 @dataclass(frozen=True)
 class Paper:
-    """What of a paper is measured again.
+    """The tables and figures of a paper that are measured again.
 
     Attributes
     ----------
     work : dict
-        For each table or figure, the function that measures it. Tasks of its figures begin with that name.
+        The function that measures each table or figure, by a name with which its tasks begin.
     axes : dict
-        What the two directions mean, of those that are curves.
+        The axes of the figures that have curves.
     missing : dict
-        What cannot be measured again, and why.
+        Tables and figures that cannot be measured again, with reasons.
     """
 
     work: Mapping[str, Redraw]
@@ -52,7 +52,7 @@ class Paper:
     missing: Mapping[str, str] = field(default_factory=dict)
 
     def run(self) -> None:
-        """The command line of the paper's script."""
+        """Run the command line of the paper's script."""
         main(self.measure, list(self.work))
 
     def measure(self, report: Report, tasks: Sequence[str]) -> None:
@@ -87,7 +87,7 @@ def text_of(paper: Paper, saved: Saved, name: str) -> str:
 def shown(paper: Paper, task: str, figures: list[Figure], name: str) -> str:
     if task not in paper.axes:
         rows = [replace(figure, task=figure.task.partition(", ")[2]) for figure in figures]
-        return "\n\n".join(page.table(alike) for alike in page.alike(rows))
+        return "\n\n".join(page.table(group) for group in page.group_by_columns(rows))
     curves: dict[str, Curve] = {}
     for figure in figures:
         if figure.at is not None and figure.value is not None:
@@ -98,7 +98,7 @@ def shown(paper: Paper, task: str, figures: list[Figure], name: str) -> str:
 
 
 def write(name: str, results: Path = RESULTS) -> None:
-    """Put the figures of a paper into its page, instead of those that are there.
+    """Replace the figures on the page of a paper.
 
     Of several machines: those of a whole run, and of those the latest.
     """
@@ -108,11 +108,15 @@ def write(name: str, results: Path = RESULTS) -> None:
         return
     paper: Paper = importlib.import_module(f"paper_{name}").PAPER
     newest = max(stored, key=lambda saved: (not saved.state.quick, saved.state.date))
-    made = f"{BEGIN}\n\n{text_of(paper, newest, name)}\n\n{END}"
+    generated = f"{BEGIN}\n\n{text_of(paper, newest, name)}\n\n{END}"
     path = PAGES / f"{name}.md"
     text = path.read_text(encoding="utf-8")
-    old = re.compile(f"{re.escape(BEGIN)}.*{re.escape(END)}", re.DOTALL)
-    text = old.sub(lambda _: made, text) if old.search(text) else f"{text.rstrip()}\n\n{made}\n"
+    generated_part = re.compile(f"{re.escape(BEGIN)}.*{re.escape(END)}", re.DOTALL)
+    text = (
+        generated_part.sub(lambda _: generated, text)
+        if generated_part.search(text)
+        else f"{text.rstrip()}\n\n{generated}\n"
+    )
     path.write_text(text, encoding="utf-8")
     print(f"  {path}")
 
@@ -120,10 +124,10 @@ def write(name: str, results: Path = RESULTS) -> None:
 def write_pages() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("papers", nargs="*", default=NAMES, help=f"of {', '.join(NAMES)}; all by default")
-    given = parser.parse_args().papers
-    if unknown := set(given) - set(NAMES):
+    names = parser.parse_args().papers
+    if unknown := set(names) - set(NAMES):
         parser.error(f"no paper {', '.join(sorted(unknown))}: there are {', '.join(NAMES)}")
-    for name in given:
+    for name in names:
         write(name)
 
 

@@ -31,14 +31,14 @@ SCORES = {"UAS": "uas_no_punct", "LAS": "las_no_punct"}  # the paper does not co
 
 
 class ClockedParser(ArcEagerParser):  # type: ignore[misc]
-    """Knows which part of the time of ``fit`` the learners took; most of the rest is compiling."""
+    """A parser that measures the time of its learners; most of the remaining time of ``fit`` is compiling."""
 
-    def _new_row_learner(self, **others: Any) -> Any:
-        learner = super()._new_row_learner(**others)
+    def _new_row_learner(self, **options: Any) -> Any:
+        learner = super()._new_row_learner(**options)
         train = learner.fit_reporting
 
-        def fit_reporting(*given: Any) -> Any:
-            fitted, spent, _ = timed(lambda: train(*given))
+        def fit_reporting(*arguments: Any) -> Any:
+            fitted, spent, _ = timed(lambda: train(*arguments))
             self.learning_ = getattr(self, "learning_", 0.0) + spent
             return fitted
 
@@ -70,13 +70,15 @@ Part = tuple[Any, np.ndarray, list[int]]
 
 
 def parts(rows: Any, classes: list[list[int]], columns: int) -> Iterator[Part | None]:
-    """Rows, their places among the classes, and the classes; None where there is nothing to decide."""
-    offsets, found = np.asarray(rows["offsets"]), np.asarray(rows["columns"])
-    X = sparse.csr_matrix((np.ones(len(found)), found, offsets), shape=(len(offsets) - 1, columns))
-    for part, own in enumerate(classes):
-        chosen = np.flatnonzero(np.asarray(rows["parts"]) == part)
-        y = np.asarray(rows["classes"])[chosen]
-        yield (X[chosen], y, own) if len(np.unique(y)) > 1 else None
+    """Yield the rows, class codes and classes of each part, or None for a part of a single class."""
+    offsets, columns_of_rows = np.asarray(rows["offsets"]), np.asarray(rows["columns"])
+    X = sparse.csr_matrix(
+        (np.ones(len(columns_of_rows)), columns_of_rows, offsets), shape=(len(offsets) - 1, columns)
+    )
+    for part, part_classes in enumerate(classes):
+        selection = np.flatnonzero(np.asarray(rows["parts"]) == part)
+        y = np.asarray(rows["classes"])[selection]
+        yield (X[selection], y, part_classes) if len(np.unique(y)) > 1 else None
 
 
 def beside_libsvm(report: Report, task: str, bank: Any, answered: Any) -> None:
@@ -91,7 +93,9 @@ def beside_libsvm(report: Report, task: str, bank: Any, answered: Any) -> None:
     classifiers = [*ours.move_classifiers_, *ours.label_classifiers_]
     rivals, cpu, _ = timed(lambda: [None if part is None else svc().fit(*part[:2]) for part in actual])
     compiled, rest_cpu, _ = timed(lambda: [part and against_rest(part) for part in actual])
-    compiled = [theirs or own for theirs, own in zip(compiled, classifiers, strict=True)]
+    compiled = [
+        theirs or our_classifier for theirs, our_classifier in zip(compiled, classifiers, strict=True)
+    ]
     moves_end = len(spec.move_classes)
     parser = replace(
         ours.model_, move_classifiers_=compiled[:moves_end], label_classifiers_=compiled[moves_end:]
@@ -116,23 +120,25 @@ def svc() -> SVC:
 
 def against_rest(part: Part) -> Any:
     """Return LIBSVM's machines, one per class, as one model whose support vectors are all training rows."""
-    X, y, own = part
-    wanted = [1] if len(own) == 2 else range(len(own))  # of two classes, only the second has a score
-    coefficients, intercepts = np.zeros((X.shape[0], len(wanted))), np.zeros(len(wanted))
-    for score, place in enumerate(wanted):
+    X, y, part_classes = part
+    scored_classes = (
+        [1] if len(part_classes) == 2 else range(len(part_classes))
+    )  # of two classes, only the second has a score
+    coefficients, intercepts = np.zeros((X.shape[0], len(scored_classes))), np.zeros(len(scored_classes))
+    for score, place in enumerate(scored_classes):
         if not (y == place).any():  # a label that is in the trees and yet on no row
             intercepts[score] = -1.0
             continue
         machine = svc().fit(X, np.where(y == place, 1, -1))
         coefficients[machine.support_, score] = machine.dual_coef_.toarray().ravel()
         intercepts[score] = machine.intercept_[0]
-    kept = coefficients.any(axis=1)
+    is_support = coefficients.any(axis=1)
     model = KernelModel(
         kernel=Kernel("polynomial", degree=2, gamma=1.0, coef0=1.0),
-        vectors=X[kept],
-        coefficients=coefficients[kept],
+        vectors=X[is_support],
+        coefficients=coefficients[is_support],
         intercept=intercepts,
-        decision=Decision("binary" if len(own) == 2 else "one_vs_rest", np.array(own)),
+        decision=Decision("binary" if len(part_classes) == 2 else "one_vs_rest", np.array(part_classes)),
         n_features=X.shape[1],
         fixed_width=True,
         origin={"learner": "LIBSVM"},
@@ -141,17 +147,17 @@ def against_rest(part: Part) -> Any:
 
 
 def decision_times(
-    found: list[Part | None], rivals: list[Any], classifiers: list[Any]
+    parts_of_rows: list[Part | None], rivals: list[Any], classifiers: list[Any]
 ) -> tuple[float, float]:
     """Return microseconds per decision of both models; parts are weighted by their numbers of decisions."""
     theirs = mine = rows = 0.0
-    for part, rival, classifier in zip(found, rivals, classifiers, strict=True):
+    for part, rival, classifier in zip(parts_of_rows, rivals, classifiers, strict=True):
         if part is None:
             continue
         X = part[0]
-        some = X[:: max(1, X.shape[0] // PREDICTED_ROWS)]
-        spent = timed(lambda rival=rival, some=some: rival.predict(some)).cpu
-        theirs += spent * X.shape[0] / some.shape[0]
+        sample = X[:: max(1, X.shape[0] // PREDICTED_ROWS)]
+        spent = timed(lambda rival=rival, sample=sample: rival.predict(sample)).cpu
+        theirs += spent * X.shape[0] / sample.shape[0]
         mine += min(
             timed(lambda classifier=classifier, X=X: classifier.score_csr(X, 1)).cpu for _ in range(ROUNDS)
         )

@@ -62,7 +62,7 @@ def english(
 
 
 def train(file: str, templates: str, beam: int, sentences: int | None) -> dict[str, float]:
-    """Fit and save; dev chooses among the epochs, and the time has that in it."""
+    """Fit a parser and save it. The time includes choosing the best epoch on dev."""
     bank, dev = corpus(TREEBANK, "train", sentences), corpus(TREEBANK, "dev")
     parser, cpu, _ = timed(lambda: ArcEagerParser(templates=templates, beam=beam).fit(bank, dev=dev))
     parser.save(file)
@@ -99,7 +99,7 @@ def usual_upos(bank: Treebank) -> dict[str, str]:
 
 
 def tagged_text(lines: int, upos: dict[str, str]) -> Treebank:
-    """The first sentences of the text; a tag that the treebank does not have is an X."""
+    """Return the first sentences of the text; tags that the treebank does not have become X."""
     forms, tags = [], []
     for words in itertools.islice(tagged_words(), lines):
         forms.append([form for form, _ in words])
@@ -132,20 +132,22 @@ def tries(report: Report, task: str, first: ArcEagerParser, bank: Treebank, pars
     Decisions are to be had of sentences that a parser learnt from alone: so another one learns from the
     treebank and from what the first one made of the text.
     """
-    both = read_conllu(io.BytesIO(bank.to_bytes().rstrip(b"\n") + b"\n\n" + parsed.to_bytes()))
-    parser, dev = ArcEagerParser().fit(both), corpus(TREEBANK, "dev")
-    rows = move_rows(parser, both)[move_rows(first, bank).shape[0] :]
+    combined = read_conllu(io.BytesIO(bank.to_bytes().rstrip(b"\n") + b"\n\n" + parsed.to_bytes()))
+    parser, dev = ArcEagerParser().fit(combined), corpus(TREEBANK, "dev")
+    rows = move_rows(parser, combined)[move_rows(first, bank).shape[0] :]
     held_out = np.arange(rows.shape[0]) % 10 == 0
-    grown, asked = rows[~held_out], rows[held_out]
-    own = parser.move_classifiers_[0]
-    engines = {"unkernel, no trie": own}
+    growing_rows, test_rows = rows[~held_out], rows[held_out]
+    own_engine = parser.move_classifiers_[0]
+    engines = {"unkernel, no trie": own_engine}
     for nodes in TRIE_NODES:
-        options = {"trie": grown, "trie_nodes": nodes, "sample": asked}
-        engines[f"unkernel, {nodes:,} nodes"] = unkernel.compile(own.model, memory="4G", n_jobs=1, **options)
-    works = {name: partial(fast.score_csr, asked, 1) for name, fast in engines.items()}
+        options = {"trie": growing_rows, "trie_nodes": nodes, "sample": test_rows}
+        engines[f"unkernel, {nodes:,} nodes"] = unkernel.compile(
+            own_engine.model, memory="4G", n_jobs=1, **options
+        )
+    works = {name: partial(fast.score_csr, test_rows, 1) for name, fast in engines.items()}
     for name, times in take_turns(works, 5).items():
         fast = engines[name]
-        report.add(task, name, "a decision", "CPU µs", times.scaled(1e6 / asked.shape[0]))
+        report.add(task, name, "a decision", "CPU µs", times.scaled(1e6 / test_rows.shape[0]))
         report.add(task, name, "tables", "MB", fast.nbytes / 1e6)
         results = evaluated({"": replace(parser.model_, move_classifiers_=[fast])}, dev, 3)[""]
         speed = max(words_per_second(result) or 0.0 for result in results)
@@ -153,7 +155,7 @@ def tries(report: Report, task: str, first: ArcEagerParser, bank: Treebank, pars
 
 
 def move_rows(parser: ArcEagerParser, bank: Treebank) -> Any:
-    """The decisions that lead to the trees which the parser learnt from."""
+    """Return the decisions that lead to the trees from which the parser learnt."""
     spec = parser.model_.spec
     moves, _ = spec.rows(bank._text)
     offsets, columns = np.asarray(moves["offsets"]), np.asarray(moves["columns"])

@@ -17,13 +17,13 @@ def tags(
     train, dev = corpus(dataset, "train", sentences), corpus(dataset, "dev")
     add_tagger(report, task, "unkernel", Tagger(), train, dev)
     if clusters:
-        found, cpu, _ = timed(lambda: english_clusters(train))
+        word_clusters, cpu, _ = timed(lambda: english_clusters(train))
         report.add(task, "unkernel, clusters", "clustering", "CPU s", cpu)
-        add_tagger(report, task, "unkernel, clusters", Tagger(clusters=found), train, dev)
+        add_tagger(report, task, "unkernel, clusters", Tagger(clusters=word_clusters), train, dev)
 
 
 def english_clusters(train: Any) -> WordClusters:
-    """Clusters of an English text and of a treebank."""
+    """Return word clusters of an English text and a treebank."""
     return WordClusters.learn([[form for form, _ in words] for words in tagged_words()], train)
 
 

@@ -54,15 +54,15 @@ def raw_text(
         add(report, task, contender, result, version_of(package) if package else "")
 
 
-def add(report: Report, task: str, contender: str, found: dict[str, Any], version: str) -> None:
+def add(report: Report, task: str, contender: str, results: dict[str, Any], version: str) -> None:
     for start in STARTS:
-        for measure, f1 in found[start]["scores"].items():
+        for measure, f1 in results[start]["scores"].items():
             report.add(f"{task}, from {start}", contender, measure, "F1", f1, version=version)
-        speed = found[start]["words_per_second"]
+        speed = results[start]["words_per_second"]
         report.add(f"{task}, from {start}", contender, "parsing", "words/s", speed, version=version)
     for figure, (name, unit) in FIGURES.items():
-        if figure in found:
-            report.add(task, contender, name, unit, found[figure], version=version)
+        if figure in results:
+            report.add(task, contender, name, unit, results[figure], version=version)
 
 
 # --- Contenders, which run in separate processes -----------------------------------------------------------
@@ -75,7 +75,7 @@ def ours(dataset: str, sentences: int | None) -> dict[str, Any]:
 
 
 def accurate(dataset: str, sentences: int | None) -> dict[str, Any]:
-    """Training has the clusters in it."""
+    """Measure the parser with clusters and a beam; training includes clustering."""
     train, dev = corpus(dataset, "train", sentences), corpus(dataset, "dev")
     parser = ArcEagerParser(beam=8, epochs=5, runs=1)
     nlp, training, _ = timed(
@@ -89,24 +89,24 @@ def measured(nlp: TextParser, training: float, test: Treebank) -> dict[str, Any]
         path = Path(folder, "text.uk")
         nlp.save(path)
         loading = best_milliseconds(lambda: unkernel.load(path))
-        first = best_milliseconds(lambda: unkernel.load(path).parse("A sentence."), rounds=3)
+        first_parse = best_milliseconds(lambda: unkernel.load(path).parse("A sentence."), rounds=3)
         size = path.stat().st_size
     result = {start: best([nlp.evaluate(test, given=start) for _ in range(5)]) for start in STARTS}
-    return result | figures(training, size, loading) | {"first": first}
+    return result | figures(training, size, loading) | {"first": first_parse}
 
 
 def udpipe(dataset: str, sentences: int | None) -> dict[str, Any]:
     import ufal.udpipe as peer
 
-    made = trained(corpus(dataset, "train", sentences), corpus(dataset, "dev"))
-    model = peer.Model.load(str(made.path))
-    loading = best_milliseconds(lambda: peer.Model.load(str(made.path)))
+    training = trained(corpus(dataset, "train", sentences), corpus(dataset, "dev"))
+    model = peer.Model.load(str(training.path))
+    loading = best_milliseconds(lambda: peer.Model.load(str(training.path)))
     test = corpus(dataset, "test")
     result = {}
-    for start, given in {"text": plain_text(test), "tokens": test}.items():
-        runs = [answered(model, given) for _ in range(3)]
+    for start, inputs in {"text": plain_text(test), "tokens": test}.items():
+        runs = [answered(model, inputs) for _ in range(3)]
         result[start] = best([compare_text(test, answer, seconds=seconds) for answer, seconds in runs])
-    return result | figures(made.seconds, made.path.stat().st_size, loading)
+    return result | figures(training.seconds, training.path.stat().st_size, loading)
 
 
 def figures(training: float, size: int, loading: float) -> dict[str, float]:
@@ -115,7 +115,7 @@ def figures(training: float, size: int, loading: float) -> dict[str, float]:
 
 
 def best(results: list[TextResult]) -> dict[str, Any]:
-    """The scores, which are the same in all rounds, and the speed of the best."""
+    """Return the scores, which are the same in all rounds, and the speed of the best round."""
     scores = {name: score.f1 for name, score in results[0].scores().items()}
     return {"scores": scores, "words_per_second": max(result.words_per_second for result in results)}
 

@@ -16,9 +16,9 @@ READERS = {
 
 
 def corpus(dataset: str, part: str = "train", sentences: int | None = None) -> Any:
-    """A part of a data set, or its first sentences."""
-    read = READERS[datasets.describe(dataset).format]
-    return read(datasets.path(dataset, part))[:sentences]
+    """Return a part of a data set, or its first sentences."""
+    read_bank = READERS[datasets.describe(dataset).format]
+    return read_bank(datasets.path(dataset, part))[:sentences]
 
 
 def evaluated(parsers: Mapping[str, Any], bank: Any, rounds: int) -> dict[str, list[Any]]:
@@ -30,7 +30,7 @@ def evaluated(parsers: Mapping[str, Any], bank: Any, rounds: int) -> dict[str, l
 
 
 def add_speed(report: Report, task: str, contender: str, results: list[Any]) -> None:
-    """The time of a sentence, and words per second of the best round."""
+    """Report the time of a sentence, and the words per second of the best round."""
     times = Times([1e6 / result.sentences_per_second for result in results])
     report.add(task, contender, "parsing", "CPU µs per sentence", times)
     words = [speed for result in results if (speed := words_per_second(result)) is not None]

@@ -43,20 +43,20 @@ class Wheel:
         if version_of(self.distribution):
             return "is here"
         command = [sys.executable, "-m", "pip", "install", "-q", self.distribution]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        return "installed" if not done.returncode else f"left out: {last_line(done.stderr)}"
+        completed = subprocess.run(command, capture_output=True, text=True, check=False)
+        return "installed" if not completed.returncode else f"left out: {last_line(completed.stderr)}"
 
 
 @dataclass(frozen=True)
 class Program:
-    """One or more programs, from the source of their authors.
+    """One or more programs, built from source.
 
     Attributes
     ----------
     programs : tuple of str
-        Their places in the folder of peers.
+        Paths in the folder of peers.
     archive : str
-        A tar file to download and build by `make`; empty if it has to be built by hand.
+        Address of a tar file that `make` builds; empty if the program must be built by hand.
     """
 
     name: str
@@ -66,8 +66,8 @@ class Program:
     archive: str = ""
 
     def state(self) -> str:
-        here = all((peers_folder() / program).exists() for program in self.programs)
-        return self.version if here else f"not built ({self.version})"
+        is_built = all((peers_folder() / program).exists() for program in self.programs)
+        return self.version if is_built else f"not built ({self.version})"
 
     def install(self) -> str:
         if all((peers_folder() / program).exists() for program in self.programs):
@@ -140,10 +140,10 @@ def main(words: Sequence[str] | None = None, peers: Sequence[Wheel | Program] = 
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--install", action="store_true", help="install or build what can be had")
-    given = parser.parse_args(words)
+    options = parser.parse_args(words)
     for peer in peers:
-        told = peer.install() if given.install else peer.state()
-        print(f"{peer.name:16} {told:28} {'' if given.install else peer.home}".rstrip(), flush=True)
+        status = peer.install() if options.install else peer.state()
+        print(f"{peer.name:16} {status:28} {'' if options.install else peer.home}".rstrip(), flush=True)
 
 
 if __name__ == "__main__":

@@ -58,17 +58,17 @@ def runs_of(contender: str, task: str, tolerances: Sequence[float]) -> dict[str,
 def in_turns(report: Report, task: str, rounds: int) -> dict[str, list[dict[str, Any]]]:
     """Return the reports of contenders that have unkernel's objective, round by round."""
     result: dict[str, list[dict[str, Any]]] = {}
-    missing: set[str] = set()
+    left_out: set[str] = set()
     for _ in range(rounds):
         for contender, ladder in LADDERS.items():
-            if contender in missing:
+            if contender in left_out:
                 continue
             try:
                 if (contender, task) in TOO_SLOW:
                     raise LeftOutError(TOO_SLOW[contender, task])
                 result.setdefault(contender, []).append(runs_of(contender, task, ladder))
             except LeftOutError as reason:
-                missing.add(contender)
+                left_out.add(contender)
                 report.leave_out(f"{task}, {contender}", reason)
     return result
 
@@ -81,18 +81,18 @@ def add_ladder(
     report: Report, task: str, contender: str, rounds: list[dict[str, Any]], optimum: float
 ) -> None:
     for gap in GAPS:
-        times = [quickest(found["runs"], optimum, gap) for found in rounds]
+        times = [quickest(report_of_round["runs"], optimum, gap) for report_of_round in rounds]
         reached = Times([spent for spent in times if spent is not None])
         value = reached if reached.values else None
         report.add(task, contender, f"to {gap:g}", "CPU s", value)
 
 
-def add_rest(report: Report, task: str, contender: str, found: dict[str, Any]) -> None:
+def add_rest(report: Report, task: str, contender: str, figures: dict[str, Any]) -> None:
     """Add the memory and the other figures of a report."""
-    report.add(task, contender, "training", "MB", found["peak_mb"] - found["before_mb"])
+    report.add(task, contender, "training", "MB", figures["peak_mb"] - figures["before_mb"])
     for key, (figure, unit) in FIGURES.items():
-        if key in found:
-            report.add(task, contender, figure, unit, found[key])
+        if key in figures:
+            report.add(task, contender, figure, unit, figures[key])
 
 
 def measure_task(report: Report, task: str) -> None:

@@ -90,7 +90,7 @@ def cpu_of(train: Any) -> float:
 
 
 def train_small(name: str, contender: str) -> float:
-    """Best CPU seconds of three."""
+    """Return the best CPU seconds of three fits."""
     from sklearn.svm import SVC
 
     X, y = small_rows(name)
@@ -103,10 +103,15 @@ def train_small(name: str, contender: str) -> float:
 def train_large(name: str) -> dict[str, float]:
     warnings.simplefilter("ignore")
     X, y = large_rows(name)
-    before = peak_megabytes()
+    megabytes_before = peak_megabytes()
     clf = PolySVC(**LARGE[name], random_state=0)
     seconds = cpu_of(lambda: clf.fit(X, y))
-    return {"CPU s": seconds, "MB": peak_megabytes() - before, "gap": clf.gap_, "epochs": clf.n_iter_}
+    return {
+        "CPU s": seconds,
+        "MB": peak_megabytes() - megabytes_before,
+        "gap": clf.gap_,
+        "epochs": clf.n_iter_,
+    }
 
 
 def train_choice(name: str, finish: str) -> float:
@@ -134,12 +139,12 @@ def measure_choice(report: Report, name: str) -> None:
 
 
 def measure_small(report: Report, name: str) -> None:
-    taken: dict[str, Times] = {"unkernel": Times(), "SVC": Times()}
+    times_of: dict[str, Times] = {"unkernel": Times(), "SVC": Times()}
     for _ in range(3):
-        for contender, times in taken.items():
+        for contender, times in times_of.items():
             call = f"train_small({name!r}, {contender!r})"
             times.values.append(result_of("poly_choices", call, seconds=SECONDS))
-    for contender, times in taken.items():
+    for contender, times in times_of.items():
         report.add(name, contender, "training", "CPU s", times)
 
 

@@ -20,7 +20,7 @@ warnings.simplefilter("ignore", ConvergenceWarning)
 
 
 def latency_microseconds(predict, X, rows=200) -> float:
-    """Median of single-row calls."""
+    """Return the median time of predicting a single row."""
     singles = [X[i : i + 1] for i in range(rows)]
     predict(singles[0])
     times = []

@@ -12,7 +12,7 @@ from unkernel import datasets
 
 @dataclass(frozen=True)
 class Task:
-    """A binary problem at the parameters of (gamma x'z + 1)^2."""
+    """A binary problem, with parameters of the kernel (gamma x'z + 1)^2."""
 
     name: str
     dataset: str
@@ -39,7 +39,7 @@ TASKS = {
 
 
 def load(task: Task) -> tuple[sparse.csr_matrix, np.ndarray, sparse.csr_matrix, np.ndarray]:
-    """Training rows and labels (+1, -1), then the test part's."""
+    """Return training rows and labels (+1, -1), then test rows and labels."""
     train, test = datasets.load(task.dataset), datasets.load(task.dataset, "test")
     keep = np.asarray((train.X != 0).sum(axis=0)).ravel() >= task.least_frequency
     parts = []
@@ -54,7 +54,7 @@ def load(task: Task) -> tuple[sparse.csr_matrix, np.ndarray, sparse.csr_matrix, 
 
 
 def expand(X: sparse.csr_matrix, gamma: float) -> sparse.csr_matrix:
-    """phi(x) of (gamma x'z + 1)^2 as a CSR matrix over the products that occur, eq. (4) of Chang et al."""
+    """Return phi(x) of (gamma x'z + 1)^2, eq. (4) of Chang et al., with a column per product that occurs."""
     n = X.shape[1]
     sizes = np.diff(X.indptr)
     offsets = np.concatenate([[0], np.cumsum(1 + sizes + sizes * (sizes + 1) // 2)])
@@ -91,5 +91,5 @@ def _renumber(keys, possible):
 
 
 def primal(w: np.ndarray, Phi: sparse.csr_matrix, y: np.ndarray, C: float) -> float:
-    """1/2 |w|^2 + C sum of hinge losses."""
+    """Return 1/2 |w|^2 + C times the sum of hinge losses."""
     return float(0.5 * w @ w + C * np.maximum(0.0, 1.0 - y * (Phi @ w)).sum())

@@ -58,7 +58,7 @@ class Contender:
 
 
 def grid(**values: Iterable[Any]) -> list[dict[str, Any]]:
-    return [dict(zip(values, chosen, strict=True)) for chosen in product(*values.values())]
+    return [dict(zip(values, combination, strict=True)) for combination in product(*values.values())]
 
 
 def fit_ranker(rows: Rows, settings: dict[str, Any]) -> Scorer:
@@ -86,7 +86,7 @@ def mq2008() -> tuple[Rows, Rows]:
 
 
 def imdb() -> tuple[Rows, Rows]:
-    """Reviews that are drawn into queries of 100."""
+    """Return reviews, divided at random into queries of 100."""
     files = _read("imdb")
     weigh = TfidfTransformer(sublinear_tf=True).fit(files[0].X)
     rng = np.random.default_rng(0)
@@ -127,7 +127,7 @@ def contenders(task: str, *, quick: bool) -> dict[str, Contender]:
 
 
 def chosen(contender: Contender, rows: Rows, folds: list[Any]) -> tuple[dict[str, Any], float]:
-    """The settings with the best mean over the folds, and that mean."""
+    """Return the settings with the best mean over the folds, and that mean."""
 
     def mean_over_folds(settings: dict[str, Any]) -> float:
         parts = [(rows.part(train), rows.part(test)) for train, test in folds]

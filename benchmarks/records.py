@@ -45,7 +45,7 @@ Works = dict[str, tuple[Callable[[], Any], int]]
 
 
 def data_file(name: str) -> Path:
-    """A file of records. FileNotFoundError if it is not there."""
+    """Return the path of a file of records; raise a FileNotFoundError if it is missing."""
     path = (datasets.folder() or Path("data")) / "records" / name
     if not path.exists():
         raise FileNotFoundError(f"there is no records/{name} where UNKERNEL_DATA says")
@@ -53,14 +53,14 @@ def data_file(name: str) -> Path:
 
 
 def adult(part: str) -> tuple[pd.DataFrame, np.ndarray]:
-    """The records of Adult and whether the income is high."""
+    """Return the records of Adult, and their incomes, high or low."""
     with lzma.open(data_file(f"adult.{part}.csv.xz"), "rt", encoding="utf-8") as file:
         frame = pd.read_csv(io.StringIO(file.read()), keep_default_na=False, quoting=csv.QUOTE_MINIMAL)
     return frame.drop(columns="income"), frame["income"].str.rstrip(".").to_numpy(dtype=str)
 
 
 def clinc(part: str) -> tuple[list[str], np.ndarray]:
-    """The sentences of CLINC150 and their intents."""
+    """Return the sentences of CLINC150, and their intents."""
     with lzma.open(data_file(f"clinc150.{part}.jsonl.xz"), "rt", encoding="utf-8") as file:
         lines = [json.loads(line) for line in file]
     return [line["text"] for line in lines], np.array([line["intent"] for line in lines])
@@ -68,8 +68,8 @@ def clinc(part: str) -> tuple[list[str], np.ndarray]:
 
 def times_of(report: Report, works: Works) -> dict[str, Times]:
     """Return the microseconds of CPU time per record of each function; functions take turns."""
-    taken = take_turns({name: work for name, (work, _) in works.items()}, 3 if report.quick else 7)
-    return {name: times.scaled(1e6 / works[name][1]) for name, times in taken.items()}
+    times_of_work = take_turns({name: work for name, (work, _) in works.items()}, 3 if report.quick else 7)
+    return {name: times.scaled(1e6 / works[name][1]) for name, times in times_of_work.items()}
 
 
 def add_times(report: Report, task: str, figure: str, works: Works) -> None:
@@ -121,26 +121,28 @@ def measure_bound(report: Report, task: str) -> None:
     shared = list(X.columns[:10])
     fast = unkernel.compile(make_pipeline(RecordEncoder(), PolySVC(degree=2)).fit(X, y))
     records = test.to_dict("records")[:2000]
-    first = {name: records[0][name] for name in shared}
+    shared_values = {name: records[0][name] for name in shared}
     candidates = [{name: record[name] for name in X.columns[10:]} for record in records]
-    whole = [first | candidate for candidate in candidates]
-    bound = fast.bind(first)
-    np.testing.assert_allclose(bound.decision_function(candidates), fast.decision_function(whole), atol=1e-9)
+    complete = [shared_values | candidate for candidate in candidates]
+    bound = fast.bind(shared_values)
+    np.testing.assert_allclose(
+        bound.decision_function(candidates), fast.decision_function(complete), atol=1e-9
+    )
     count = len(records)
     works: Works = {
         "unkernel, bound": (lambda: [bound.score_one(candidate) for candidate in candidates], count),
-        "unkernel, whole records": (lambda: [fast.score_one(record) for record in whole], count),
+        "unkernel, whole records": (lambda: [fast.score_one(record) for record in complete], count),
         "unkernel, put together first": (
-            lambda: [fast.score_one(first | candidate) for candidate in candidates],
+            lambda: [fast.score_one(shared_values | candidate) for candidate in candidates],
             count,
         ),
         "unkernel, bound, as one list": (lambda: bound.decision_function(candidates), count),
-        "unkernel, whole records, as one list": (lambda: fast.decision_function(whole), count),
-        "unkernel, bind": (lambda: [fast.bind(first) for _ in range(10)], 10),
+        "unkernel, whole records, as one list": (lambda: fast.decision_function(complete), count),
+        "unkernel, bind": (lambda: [fast.bind(shared_values) for _ in range(10)], 10),
     }
     times = times_of(report, works)
-    for contender, taken in times.items():
-        report.add(task, contender, "score", PER_RECORD, taken)
+    for contender, microseconds in times.items():
+        report.add(task, contender, "score", PER_RECORD, microseconds)
     saved = times["unkernel, whole records"].best - times["unkernel, bound"].best
     earned = times["unkernel, bind"].best / saved if saved > 0 else None
     report.add(task, "unkernel, bound", "bind is earned back after", "records", earned)
@@ -161,9 +163,9 @@ def measure_pairs(report: Report, task: str) -> None:
     pipeline = make_pipeline(TfidfVectorizer(ngram_range=(1, 2)), SVC(kernel="linear")).fit(X, y)
     row = f'{task}, TfidfVectorizer(1-2) + SVC(kernel="linear")'
     fast = add_sentences(report, row, pipeline, test, labels)
-    some = test[:: len(test) // 200][:200]
-    apart = float(np.abs(fast.decision_function(some) - pipeline.decision_function(some)).max())
-    report.add(row, "unkernel", "largest difference of 200 sentences' scores", "", apart)
+    sample = test[:: len(test) // 200][:200]
+    difference = float(np.abs(fast.decision_function(sample) - pipeline.decision_function(sample)).max())
+    report.add(row, "unkernel", "largest difference of 200 sentences' scores", "", difference)
 
 
 def add_sentences(report: Report, task: str, pipeline: Any, test: list[str], labels: np.ndarray) -> Any:
@@ -200,34 +202,34 @@ def measure_frame(report: Report, task: str) -> None:
 
 
 def measure_csv(report: Report, task: str) -> None:
-    """CSV to answers by the command line's own code: in this process, start and imports not counted."""
-    with tempfile.TemporaryDirectory() as place:
-        here = Path(place)
+    """Measure `unkernel predict` from CSV to CSV in this process, without start and imports."""
+    with tempfile.TemporaryDirectory() as folder_name:
+        folder = Path(folder_name)
         train = data_file("adult.train.csv.xz")
-        command(["train", "poly", train, "--target", "income", "-o", here / "m.uk"])
+        command(["train", "poly", train, "--target", "income", "-o", folder / "m.uk"])
         with lzma.open(data_file("adult.test.csv.xz")) as file:
             header, rows = file.read().split(b"\n", 1)
         times = -(-BYTES_OF_CSV // len(rows))
-        write_tiled(here / "labelled.csv", header, rows, times)
+        write_tiled(folder / "labelled.csv", header, rows, times)
         column = header.decode().split(",").index("income")
         assert column == header.count(b","), "the target is the last column"
         bare = b"".join(line.rsplit(b",", 1)[0] + b"\n" for line in rows.splitlines())
-        write_tiled(here / "bare.csv", header.rsplit(b",", 1)[0], bare, times)
-        told = ["-o", here / "answers.csv", "--jobs", "1", "--force"]
+        write_tiled(folder / "bare.csv", header.rsplit(b",", 1)[0], bare, times)
+        options = ["-o", folder / "answers.csv", "--jobs", "1", "--force"]
         works = {
             f"unkernel, {name}": lambda file=file: command(
-                ["predict", here / "m.uk", here / f"{file}.csv", *told]
+                ["predict", folder / "m.uk", folder / f"{file}.csv", *options]
             )
             for name, file in (("with labels", "labelled"), ("without labels", "bare"))
         }
         works["unkernel, without labels"]()  # imports
         sizes = {
-            "unkernel, with labels": (here / "labelled.csv").stat().st_size / 1e6,
-            "unkernel, without labels": (here / "bare.csv").stat().st_size / 1e6,
+            "unkernel, with labels": (folder / "labelled.csv").stat().st_size / 1e6,
+            "unkernel, without labels": (folder / "bare.csv").stat().st_size / 1e6,
         }
-        for contender, taken in take_turns(works, 1 if report.quick else 3).items():
+        for contender, seconds in take_turns(works, 1 if report.quick else 3).items():
             report.add(task, contender, "file", "MB", sizes[contender])
-            report.add(task, contender, "CSV to CSV", "MB/s", sizes[contender] / taken.best)
+            report.add(task, contender, "CSV to CSV", "MB/s", sizes[contender] / seconds.best)
 
 
 def command(words: list[Any]) -> None:
@@ -251,18 +253,20 @@ def measure_vowpal(report: Report, task: str) -> None:
     records = test.to_dict("records")
     fast = unkernel.compile(make_pipeline(RecordEncoder(), PolySVC(degree=2)).fit(X, y))
     lines = [vowpal_line(record) for record in records]
-    with tempfile.TemporaryDirectory() as room:
-        train, asked, answers, model = (Path(room) / name for name in ("train", "test", "answers", "model"))
+    with tempfile.TemporaryDirectory() as folder:
+        train, questions, answers, model = (
+            Path(folder) / name for name in ("train", "test", "answers", "model")
+        )
         learnt = zip(X.to_dict("records"), y, strict=True)
         train.write_text(
-            "".join(f"{1 if high == '>50K' else -1} {vowpal_line(one)}\n" for one, high in learnt)
+            "".join(f"{1 if label == '>50K' else -1} {vowpal_line(person)}\n" for person, label in learnt)
         )
-        asked.write_text("".join(f"{line}\n" for line in lines))
+        questions.write_text("".join(f"{line}\n" for line in lines))
         train_options = f"--loss_function logistic --interactions ff -b 20 -d {train} -f {model}"
         vowpalwabbit.Workspace(f"{train_options} --quiet --no_stdin").finish()
         asking = f"-t -i {model} --quiet --no_stdin"
         workspace = vowpalwabbit.Workspace(asking)
-        of_file = f"{asking} -d {asked} -p {answers}"
+        of_file = f"{asking} -d {questions} -p {answers}"
         works: Works = {
             "unkernel": (lambda: [fast.predict_one(record) for record in records], len(records)),
             "Vowpal Wabbit, a call": (lambda: [workspace.predict(line) for line in lines], len(lines)),

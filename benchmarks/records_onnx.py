@@ -34,7 +34,7 @@ TASKS = [*MODELS, "clinc"]
 
 @dataclass(frozen=True)
 class Task:
-    """A fitted pipeline, records to ask it about, and how ONNX Runtime takes them."""
+    """A fitted pipeline, records to predict, and their form for ONNX Runtime."""
 
     name: str
     pipeline: Any
@@ -44,7 +44,7 @@ class Task:
 
     @property
     def table(self) -> Any:
-        """The records as scikit-learn takes them."""
+        """Return the records in the form for scikit-learn."""
         return pd.DataFrame(self.records) if isinstance(self.records[0], dict) else self.records
 
 
@@ -86,10 +86,12 @@ def onnx_session(task: Task) -> Any:
     import onnxruntime
     from skl2onnx import to_onnx
 
-    first, last = task.pipeline[0], task.pipeline[-1]
-    options = {id(last): {"zipmap": False} if hasattr(last, "predict_proba") else {"raw_scores": True}}
-    if isinstance(first, TfidfVectorizer):
-        options[id(first)] = {"locale": "C"}  # by default en_US.UTF-8, which not all machines have
+    first_step, last_step = task.pipeline[0], task.pipeline[-1]
+    options = {
+        id(last_step): {"zipmap": False} if hasattr(last_step, "predict_proba") else {"raw_scores": True}
+    }
+    if isinstance(first_step, TfidfVectorizer):
+        options[id(first_step)] = {"locale": "C"}  # by default en_US.UTF-8, which not all machines have
     converted = to_onnx(task.pipeline, initial_types=task.types, options=options).SerializeToString()
     settings = onnxruntime.SessionOptions()
     settings.intra_op_num_threads = settings.inter_op_num_threads = 1
@@ -106,14 +108,17 @@ def compare(report: Report, task: Task) -> None:
         report.add(task.name, "ONNX Runtime", FIGURE, PER_RECORD, None, note=f"cannot: {reason}")
         return
     label, fast, table = session.get_outputs()[0].name, unkernel.compile(task.pipeline), task.table
-    few = range(RECORDS_FOR_SKLEARN)
+    first_rows = range(RECORDS_FOR_SKLEARN)
     works: Works = {
         "unkernel": (lambda: [fast.predict_one(record) for record in task.records], len(task.records)),
         "ONNX Runtime": (
             lambda: [session.run([label], task.feed(record))[0][0] for record in task.records],
             len(task.records),
         ),
-        "scikit-learn": (lambda: [task.pipeline.predict(table[k : k + 1]) for k in few], len(few)),
+        "scikit-learn": (
+            lambda: [task.pipeline.predict(table[k : k + 1]) for k in first_rows],
+            len(first_rows),
+        ),
     }
     add_times(report, task.name, FIGURE, works)
     expected = task.pipeline.predict(table)

@@ -41,8 +41,8 @@ def standings(path: Path) -> Iterator[tuple[Key, float, float]]:
             yield (mine.task, mine.contender, mine.figure, ""), goodness(mine), 0.0
         elif TIME.search(mine.unit):
             for peer in figures:
-                alike = (peer.task, peer.figure, peer.unit) == (mine.task, mine.figure, mine.unit)
-                if alike and not peer.ours:
+                is_comparable = (peer.task, peer.figure, peer.unit) == (mine.task, mine.figure, mine.unit)
+                if is_comparable and not peer.ours:
                     key = (mine.task, mine.contender, mine.figure, peer.contender)
                     yield key, goodness(mine) / goodness(peer), mine.spread + peer.spread
 
@@ -53,15 +53,15 @@ def shares(path: Path) -> dict[Key, float]:
 
 
 def worse(old: Path, new: Path) -> list[str]:
-    before = {key: (ratio, spread) for key, ratio, spread in standings(old)}
+    old_standings = {key: (ratio, spread) for key, ratio, spread in standings(old)}
     result = []
     for key, ratio, spread in standings(new):
-        if key in before and before[key][0] > ratio * (WORSE + spread + before[key][1]):
-            result.append(f"{name_of(new, key)} was {before[key][0] / ratio:.2f} times as good")
-    fallen, now = shares(old), shares(new)
-    for key in fallen.keys() & now.keys():
-        if now[key] < fallen[key] - POINTS:
-            result.append(f"{name_of(new, key)} was {fallen[key]:.2f} %, and is {now[key]:.2f} %")
+        if key in old_standings and old_standings[key][0] > ratio * (WORSE + spread + old_standings[key][1]):
+            result.append(f"{name_of(new, key)} was {old_standings[key][0] / ratio:.2f} times as good")
+    old_shares, new_shares = shares(old), shares(new)
+    for key in old_shares.keys() & new_shares.keys():
+        if new_shares[key] < old_shares[key] - POINTS:
+            result.append(f"{name_of(new, key)} was {old_shares[key]:.2f} %, and is {new_shares[key]:.2f} %")
     return sorted(result)
 
 
@@ -74,10 +74,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("folder", type=Path, help="where the new figures are")
     parser.add_argument("--against", type=Path, default=RESULTS, help="the older ones")
-    given = parser.parse_args()
+    options = parser.parse_args()
     result = []
-    for new in sorted(given.folder.glob("*/*.json")):
-        old = given.against / new.relative_to(given.folder)
+    for new in sorted(options.folder.glob("*/*.json")):
+        old = options.against / new.relative_to(options.folder)
         result += worse(old, new) if old.exists() else []
     print("\n".join(result) or "no figure is worse than it was")
     return int(bool(result))

@@ -72,15 +72,15 @@ LIMIT = "limit of the machine"
 
 @cache
 def roofline() -> str:
-    """The program, built anew if it is old. `LeftOutError` if there is no tree to build it in."""
+    """Return the path of the program, built if outdated; a `LeftOutError` if there is no build tree."""
     tree = next((ROOT / name for name in TREES if (ROOT / name / "CMakeCache.txt").exists()), None)
     if tree is None:
         raise LeftOutError("there is no build to take the core from; make bench has one")
     cmake = shutil.which("cmake") or str(Path(sys.executable).parent / "cmake")
     command = [cmake, "--build", str(tree), "--target", "roofline"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise LeftOutError(f"cannot be built: {done.stdout.strip()[-300:]}")
+    completed = subprocess.run(command, capture_output=True, text=True, check=False)
+    if completed.returncode:
+        raise LeftOutError(f"cannot be built: {completed.stdout.strip()[-300:]}")
     return str(tree / "roofline")
 
 
@@ -101,7 +101,7 @@ class Machine:
         return Machine(numbers_of("machine"))
 
     def stream(self, bytes_read: float, size: float) -> float:
-        """Nanoseconds to read so many bytes in sequence, of memory of a size."""
+        """Return the nanoseconds to read some bytes in sequence, from a block of memory of `size` bytes."""
         sizes = sorted(int(name.split()[1]) for name in self.found if name.startswith("stream "))
         level = sizes[min(bisect.bisect_left(sizes, size), len(sizes) - 1)]
         return bytes_read / self.found[f"stream {level}"]
@@ -131,12 +131,12 @@ class Step:
 
 
 def add(report: Report, task: str, step: Step) -> None:
-    what, least = max(step.limits.items(), key=lambda limit: limit[1])
+    what, limit_ns = max(step.limits.items(), key=lambda limit: limit[1])
     report.add(task, "unkernel", "time", "CPU ns", step.times)
-    report.add(task, "unkernel", "share of the limit", "", least / step.times.best)
+    report.add(task, "unkernel", "share of the limit", "", limit_ns / step.times.best)
     for name in ("bytes", "random reads", "random updates", "operations"):
         report.add(task, "unkernel", name, "", step.counts.get(name, 0.0))
-    report.add(task, LIMIT, "time", "CPU ns", least, note=what)
+    report.add(task, LIMIT, "time", "CPU ns", limit_ns, note=what)
 
 
 def ranked(X: sparse.csr_matrix) -> sparse.csr_matrix:
@@ -144,9 +144,9 @@ def ranked(X: sparse.csr_matrix) -> sparse.csr_matrix:
     order = np.argsort(-np.bincount(X.indices, minlength=X.shape[1]), kind="stable")
     rank = np.empty(X.shape[1], np.int32)
     rank[order] = np.arange(X.shape[1], dtype=np.int32)
-    made = sparse.csr_matrix((X.data, rank[X.indices], X.indptr), shape=X.shape)
-    made.sort_indices()
-    return made
+    result = sparse.csr_matrix((X.data, rank[X.indices], X.indptr), shape=X.shape)
+    result.sort_indices()
+    return result
 
 
 def combinations(X: sparse.csr_matrix, degree: int) -> list[np.ndarray]:
@@ -168,7 +168,7 @@ def combinations(X: sparse.csr_matrix, degree: int) -> list[np.ndarray]:
 
 
 def places_of(keys: Sequence[np.ndarray]) -> np.ndarray:
-    """Keys as places of a table without gaps, in the order of the keys."""
+    """Return for each key its rank among all distinct keys: its place in a table without gaps."""
     return np.unique(np.concatenate(keys), return_inverse=True)[1]
 
 
@@ -183,13 +183,15 @@ def shuffled_nearby(count: int) -> np.ndarray:
 
 
 def decisions(count: int) -> sparse.csr_matrix:
-    """Different rows of arc_eager_ewt, of features that occur twenty times and more."""
+    """Return distinct rows of arc_eager_ewt, with only the features that occur at least twenty times."""
     X = datasets.load("arc_eager_ewt").X
     keep = np.asarray((X != 0).sum(axis=0)).ravel() >= 20
     rows = X[:, keep].tocsr()
     rows.sort_indices()
-    seen = {rows.indices[rows.indptr[i] : rows.indptr[i + 1]].tobytes(): i for i in range(2 * count)}
-    return ranked(rows[list(seen.values())[:count]])
+    row_of_content = {
+        rows.indices[rows.indptr[i] : rows.indptr[i + 1]].tobytes(): i for i in range(2 * count)
+    }
+    return ranked(rows[list(row_of_content.values())[:count]])
 
 
 def measure_condensed(report: Report, task: str) -> None:
@@ -203,8 +205,8 @@ def measure_condensed(report: Report, task: str) -> None:
             X.indices.astype(np.int32).tofile(file)
         result = numbers_of("rows", path, "2")
     keys = combinations(X, 2)
-    each = sum(map(len, keys)) / result["rows"]  # places of a row
-    numbers = 2 * each + 4 * X.nnz / X.shape[0]  # bytes of a condensed row
+    places_per_row = sum(map(len, keys)) / result["rows"]  # places of a row
+    numbers = 2 * places_per_row + 4 * X.nnz / X.shape[0]  # bytes of a condensed row
     in_order = replayed(places_of(keys))
     bytes_of_all = numbers * result["rows"]
     machine = Machine.measured()
@@ -213,19 +215,27 @@ def measure_condensed(report: Report, task: str) -> None:
         "condensed pass, a row",
         Step(
             Times([result["pass"]]),
-            {"random reads": each * in_order["read"], "bytes": machine.stream(numbers, bytes_of_all)},
-            {"bytes": numbers, "random reads": each, "operations": each},
+            {
+                "random reads": places_per_row * in_order["read"],
+                "bytes": machine.stream(numbers, bytes_of_all),
+            },
+            {"bytes": numbers, "random reads": places_per_row, "operations": places_per_row},
         ),
     )
     visited = replayed(places_of([keys[i] for i in shuffled_nearby(len(keys))]))
-    both = each * (visited["read"] + visited["update"])
+    nanoseconds = places_per_row * (visited["read"] + visited["update"])
     add(
         report,
         "DCD visit, a row",
         Step(
             Times([result["visit"]]),
-            {"random reads and updates": both, "bytes": machine.stream(numbers + 40, bytes_of_all)},
-            {"bytes": numbers + 40, "random reads": each, "random updates": each, "operations": 2 * each},
+            {"random reads and updates": nanoseconds, "bytes": machine.stream(numbers + 40, bytes_of_all)},
+            {
+                "bytes": numbers + 40,
+                "random reads": places_per_row,
+                "random updates": places_per_row,
+                "operations": 2 * places_per_row,
+            },
         ),
     )
 
@@ -235,16 +245,20 @@ def measure_expanded(report: Report, task: str, degree: int) -> None:
     fast = unkernel.compile(PolySVC(degree, C=0.01, gamma=1.0).fit(train.X, train.y), "expanded")
     rows = test.X
     scoring = take_turns({"": lambda: fast.score_csr(rows, 1)}, 3 if report.quick else 9)[""]
-    some = ranked(rows)[:4000]
-    keys = combinations(some, degree)
-    each = sum(map(len, keys)) / some.shape[0]
-    ids = 4 * some.nnz / some.shape[0]
+    sample = ranked(rows)[:4000]
+    keys = combinations(sample, degree)
+    places_per_row = sum(map(len, keys)) / sample.shape[0]
+    ids = 4 * sample.nnz / sample.shape[0]
     limits = {
-        "random reads": each * replayed(places_of(keys))["read"],
+        "random reads": places_per_row * replayed(places_of(keys))["read"],
         "bytes": Machine.measured().stream(ids, 4 * rows.nnz),
     }
     times = scoring.scaled(1e9 / rows.shape[0])
-    add(report, task, Step(times, limits, {"bytes": ids, "random reads": each, "operations": each}))
+    add(
+        report,
+        task,
+        Step(times, limits, {"bytes": ids, "random reads": places_per_row, "operations": places_per_row}),
+    )
 
 
 def measure_dense(report: Report, task: str, columns: int) -> None:
@@ -271,11 +285,11 @@ def measure_trees(report: Report, task: str) -> None:
     pairs, stream = 0, []
     for number, tree in enumerate(trees):  # with all trees up to itself: the matrix is symmetric
         for production in set(productions(tree)):
-            others = holders.setdefault(production, [])
-            others.append(number)
-            pairs += len(others)
+            trees_with_production = holders.setdefault(production, [])
+            trees_with_production.append(number)
+            pairs += len(trees_with_production)
             if len(stream) < 4000:
-                stream.append(np.array(others))
+                stream.append(np.array(trees_with_production))
     updates = replayed(np.concatenate(stream))["update"]
     matrix = 8 * len(trees) ** 2
     limits = {
@@ -297,12 +311,12 @@ def measure_passes(report: Report, task: str) -> None:
     rank = np.empty(X.shape[1], np.int64)
     rank[columns] = np.arange(len(columns))
     replay = replayed(rank[X.indices])
-    each = rows.nbytes / X.nnz
-    stream = Machine.measured().stream(each, rows.nbytes)
+    bytes_per_entry = rows.nbytes / X.nnz
+    stream = Machine.measured().stream(bytes_per_entry, rows.nbytes)
     for name, times in take_turns(works, 3 if report.quick else 9).items():
         kind = "read" if name == "scores" else "update"
         limits = {f"random {kind}s": replay[kind], "bytes": stream}
-        counts = {"bytes": each, f"random {kind}s": 1, "operations": 2}
+        counts = {"bytes": bytes_per_entry, f"random {kind}s": 1, "operations": 2}
         add(report, f"{task}, {name}", Step(times.scaled(1e9 / X.nnz), limits, counts))
 
 
@@ -313,17 +327,17 @@ def measure_reading(report: Report, task: str) -> None:
         write_svmlight(path, data.X, data.y)
         size = path.stat().st_size
         reading = take_turns({"": lambda: read_svmlight(path, n_jobs=1)}, 3 if report.quick else 9)[""]
-    written = 12 * data.X.nnz / size
+    bytes_written = 12 * data.X.nnz / size
     machine = Machine.measured()
     limits = {
         "bytes of text": 1 / machine.found["bytes"],
-        "bytes": machine.stream(1 + written, size),
+        "bytes": machine.stream(1 + bytes_written, size),
     }
-    add(report, task, Step(reading.scaled(1e9 / size), limits, {"bytes": 1 + written, "operations": 2}))
+    add(report, task, Step(reading.scaled(1e9 / size), limits, {"bytes": 1 + bytes_written, "operations": 2}))
 
 
 def measure_parser(report: Report, task: str) -> None:
-    """On the sentences that it has learnt from, since it tells the decisions of these alone."""
+    """Measure the parser on its training sentences, because their decisions are known."""
     bank = corpus("en_ewt", "train", 300 if report.quick else 3000)
     parser = ArcEagerParser(random_state=0).fit(bank)
     results = evaluated({"": parser}, bank, 3 if report.quick else 7)[""]
@@ -336,10 +350,10 @@ def measure_parser(report: Report, task: str) -> None:
         moves = moves or X.shape[0]
         share = X.shape[0] / moves  # decisions of this kind per move
         keys = combinations(X[:3000], 2)
-        each = share * sum(map(len, keys)) / len(keys)
+        reads_per_move = share * sum(map(len, keys)) / len(keys)
         weights = 2 * max(map(len, classes))  # bytes of a pair
-        limits += each * replayed(places_of(keys), weights)["read"]
-        counts += Counter({"random reads": each, "operations": each * weights / 2})
+        limits += reads_per_move * replayed(places_of(keys), weights)["read"]
+        counts += Counter({"random reads": reads_per_move, "operations": reads_per_move * weights / 2})
         counts["bytes"] += 4 * share * X.nnz / X.shape[0]
     times = Times([1e9 * result.seconds / moves for result in results])
     add(report, task, Step(times, {"random reads": limits}, dict(counts)))

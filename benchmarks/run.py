@@ -28,21 +28,21 @@ NEW = ROOT / "build" / "benchmarks" / "results"
 
 
 def benchmarks() -> list[str]:
-    """The scripts of this folder that measure."""
+    """Return the names of the scripts that are benchmarks."""
     files = sorted(FOLDER.glob("*.py"))
     return [file.stem for file in files if "\n    main(measure, " in file.read_text(encoding="utf-8")]
 
 
 def run(names: Sequence[str], *, quick: bool) -> list[str]:
-    """Run them one after the other; gives those that failed."""
+    """Run benchmarks one after another, and return the names of those that failed."""
     failed = []
     for name in names:
         began, used = time.perf_counter(), cpu_of_children()
         words = ["--into", str(NEW), *(["--quick"] if quick else [])]
-        done = subprocess.run([sys.executable, FOLDER / f"{name}.py", *words], check=False)
+        completed = subprocess.run([sys.executable, FOLDER / f"{name}.py", *words], check=False)
         wall, cpu = time.perf_counter() - began, cpu_of_children() - used
         print(f"  {wall:.0f} s, {cpu:.0f} of processor time", flush=True)
-        failed += [name] if done.returncode else []
+        failed += [name] if completed.returncode else []
     return failed
 
 
@@ -51,13 +51,13 @@ def cpu_of_children() -> float:
     return used.ru_utime + used.ru_stime
 
 
-def keep(new: Path) -> bool:
-    """Put a new file among those that are kept, unless that would replace a whole run by a short one."""
-    old = RESULTS / new.relative_to(NEW)
-    if old.exists() and read(new).state.quick and not read(old).state.quick:
+def keep(new_file: Path) -> bool:
+    """Copy a new file to the results, unless a short run would replace a whole run; return whether it did."""
+    kept_file = RESULTS / new_file.relative_to(NEW)
+    if kept_file.exists() and read(new_file).state.quick and not read(kept_file).state.quick:
         return False
-    old.parent.mkdir(parents=True, exist_ok=True)
-    shutil.copy(new, old)
+    kept_file.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copy(new_file, kept_file)
     return True
 
 
@@ -67,17 +67,17 @@ def main() -> int:
     )
     parser.add_argument("benchmarks", nargs="*", metavar="BENCHMARK", help=f"of {', '.join(benchmarks())}")
     parser.add_argument("--quick", action="store_true", help="small tasks and few rounds")
-    given = parser.parse_args()
-    if unknown := set(given.benchmarks) - set(benchmarks()):
+    options = parser.parse_args()
+    if unknown := set(options.benchmarks) - set(benchmarks()):
         parser.error(f"no benchmark {', '.join(sorted(unknown))}: there are {', '.join(benchmarks())}")
     shutil.rmtree(NEW, ignore_errors=True)
-    failed = run(given.benchmarks or benchmarks(), quick=given.quick)
+    failed = run(options.benchmarks or benchmarks(), quick=options.quick)
     result = []
-    for new in sorted(NEW.glob("*/*.json")):
-        old = RESULTS / new.relative_to(NEW)
-        result += worse(old, new) if old.exists() else []
-        if not keep(new):
-            print(f"{new.stem}: the figures of a whole run stay")
+    for new_file in sorted(NEW.glob("*/*.json")):
+        kept_file = RESULTS / new_file.relative_to(NEW)
+        result += worse(kept_file, new_file) if kept_file.exists() else []
+        if not keep(new_file):
+            print(f"{new_file.stem}: the figures of a whole run stay")
     page.write()
     print("\n".join(result) or "no figure is worse than it was")
     print("\n".join(f"{name} failed" for name in failed))

@@ -63,14 +63,14 @@ file:close()
 """
 
 
-def as_json(asked: Any) -> bytes:
-    """A record, or a list of them, as it is."""
-    return json.dumps(asked, separators=(",", ":")).encode()
+def as_json(inputs: Any) -> bytes:
+    """Return a record or a list of records as JSON."""
+    return json.dumps(inputs, separators=(",", ":")).encode()
 
 
-def as_tensors(asked: Any) -> bytes:
-    """The same in the Open Inference Protocol: a tensor per column, to be read as a frame of pandas."""
-    records = asked if isinstance(asked, list) else [asked]
+def as_tensors(record_or_list: Any) -> bytes:
+    """Return a request of the Open Inference Protocol: a tensor per column, read as a frame of pandas."""
+    records = record_or_list if isinstance(record_or_list, list) else [record_or_list]
     inputs = [
         {
             "name": name,
@@ -86,7 +86,7 @@ def as_tensors(asked: Any) -> bytes:
 
 
 def count_of_tensors(answer: Any) -> int:
-    """How many records an answer of the Open Inference Protocol is for."""
+    """Return the number of records in an answer of the Open Inference Protocol."""
     return int(answer["outputs"][0]["shape"][0])
 
 
@@ -120,8 +120,8 @@ def peer(name: str, factory: str, *needs: str) -> Contender:
 
 
 def mlserver_settings(port: int) -> dict[str, str]:
-    """One process, quiet, and on no port that another server may have."""
-    chosen = {
+    """Return settings of MLServer: one process, little output, and free ports."""
+    settings = {
         "HOST": "127.0.0.1",
         "HTTP_PORT": port,
         "GRPC_PORT": free_port(),
@@ -129,7 +129,7 @@ def mlserver_settings(port: int) -> dict[str, str]:
         "PARALLEL_WORKERS": 0,
         "DEBUG": "false",
     }
-    return {f"MLSERVER_{name}": str(value) for name, value in chosen.items()}
+    return {f"MLSERVER_{name}": str(value) for name, value in settings.items()}
 
 
 CONTENDERS = [
@@ -150,7 +150,7 @@ CONTENDERS = [
 
 
 def make_models(folder: Path) -> list[Any]:
-    """The models of all contenders; a batch of records."""
+    """Write the models of all contenders, and return a batch of records."""
     X, y = adult("train")
     pipeline = make_pipeline(one_hot_and_bins(X, "onehot-dense"), LogisticRegression(max_iter=1000)).fit(X, y)
     unkernel.compile(pipeline).save(folder / "linear.uk")
@@ -175,7 +175,7 @@ def make_models(folder: Path) -> list[Any]:
 
 
 class Running:
-    """A server that has answered."""
+    """A running server."""
 
     def __init__(self, contender: Contender, process: int, port: int) -> None:
         self.contender = contender
@@ -183,7 +183,7 @@ class Running:
         self.port = port
 
     def cpu_seconds(self) -> float:
-        """What the server and its workers have taken so far."""
+        """Return the CPU seconds of the server and its workers so far."""
         return sum(_cpu_seconds(process) for process in (self._process, *_children(self._process)))
 
     def connect(self) -> socket.socket:
@@ -191,9 +191,9 @@ class Running:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return connection
 
-    def ask(self, asked: Any) -> Any:
-        """The answer to a record, or to a list of them; an OSError if there is none."""
-        body = self.contender.request(asked)
+    def ask(self, inputs: Any) -> Any:
+        """Return the answer to a record or a list of records; raise an OSError if it is an error."""
+        body = self.contender.request(inputs)
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
         connection.request("POST", self.contender.path, body, {"content-type": "application/json"})
         response = connection.getresponse()
@@ -203,20 +203,20 @@ class Running:
         return json.loads(answer)
 
     def load(self, body: Path, seconds: float, connections: int = CONNECTIONS) -> tuple[float, float, float]:
-        """Requests per second, the 99th percentile in milliseconds, and the CPU µs of the server for each."""
+        """Return requests per second, the 99th percentile of latency in ms, and CPU µs per request."""
         script = body.with_suffix(".lua")
         script.write_text(POST.format(body=body))
-        before = self.cpu_seconds()
+        cpu_before = self.cpu_seconds()
         address = f"http://127.0.0.1:{self.port}{self.contender.path}"
         command = ["wrk", "-t1", f"-c{connections}", f"-d{seconds}", "--timeout", f"{PATIENCE}", "-s", script]
         command += ["--latency", address]
-        told = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-        assert "Non-2xx" not in told and "Socket errors" not in told, told
-        requests = int(re.search(r"(\d+) requests in", told)[1])  # type: ignore[index]
-        rate = float(re.search(r"Requests/sec:\s+([\d.]+)", told)[1])  # type: ignore[index]
-        late, unit = re.search(r"99%\s+([\d.]+)(us|ms|s)", told).groups()  # type: ignore[union-attr]
-        spent = (self.cpu_seconds() - before) / requests
-        return rate, float(late) * {"us": 1e-3, "ms": 1.0, "s": 1e3}[unit], spent * 1e6
+        output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+        assert "Non-2xx" not in output and "Socket errors" not in output, output
+        requests = int(re.search(r"(\d+) requests in", output)[1])  # type: ignore[index]
+        rate = float(re.search(r"Requests/sec:\s+([\d.]+)", output)[1])  # type: ignore[index]
+        latency, unit = re.search(r"99%\s+([\d.]+)(us|ms|s)", output).groups()  # type: ignore[union-attr]
+        spent = (self.cpu_seconds() - cpu_before) / requests
+        return rate, float(latency) * {"us": 1e-3, "ms": 1.0, "s": 1e3}[unit], spent * 1e6
 
 
 def _cpu_seconds(process: int) -> float:
@@ -233,8 +233,8 @@ def _children(process: int) -> list[int]:
 
 
 def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        return int(free.getsockname()[1])
+    with socket.create_server(("127.0.0.1", 0)) as free_socket:
+        return int(free_socket.getsockname()[1])
 
 
 @contextlib.contextmanager
@@ -245,8 +245,8 @@ def running(contender: Contender, folder: Path, batch: list[Any]) -> Iterator[Ru
             raise ImportError(f"there is no module {module}")
     port = free_port()
     search = os.pathsep.join([str(Path(__file__).parent), *filter(None, [os.environ.get("PYTHONPATH")])])
-    own = {"SERVE_MODELS": str(folder), "PYTHONPATH": search, "OMP_NUM_THREADS": "1"}
-    environment = os.environ | own | contender.environment(port)
+    settings = {"SERVE_MODELS": str(folder), "PYTHONPATH": search, "OMP_NUM_THREADS": "1"}
+    environment = os.environ | settings | contender.environment(port)
     with subprocess.Popen(contender.command(port), cwd=folder, env=environment) as process:
         try:
             server = Running(contender, process.pid, port)
@@ -258,7 +258,7 @@ def running(contender: Contender, folder: Path, batch: list[Any]) -> Iterator[Ru
 
 
 def first_answer(server: Running, process: subprocess.Popen[bytes], batch: list[Any]) -> Any:
-    """The answer to a batch. Some servers take connections, and refuse requests, before they have a model."""
+    """Wait for the answer to a batch: some servers refuse requests until they have loaded the model."""
     fault: Exception | None = None
     for _ in range(10 * PATIENCE):
         try:
@@ -272,7 +272,7 @@ def first_answer(server: Running, process: subprocess.Popen[bytes], batch: list[
 
 
 def paced(server: Running, body: bytes, rate: float, seconds: float) -> float:
-    """The 99th percentile, in milliseconds, of the time to an answer, where requests begin at a steady rate.
+    """Return the 99th percentile of the latency, in milliseconds, of requests at a steady rate.
 
     There are several connections: a request that takes long does not keep the next from being sent.
     """
@@ -300,7 +300,7 @@ def paced(server: Running, body: bytes, rate: float, seconds: float) -> float:
 
 
 def streamed(server: Running, lines: bytes) -> float:
-    """Bytes of JSON lines per second, sent and answered."""
+    """Return the bytes of JSON lines per second, sent and received."""
     with tempfile.NamedTemporaryFile(suffix=".jsonl") as file:
         file.write(lines)
         file.flush()
@@ -339,7 +339,7 @@ def measure_batch(report: Report, server: Running, folder: Path, batch: list[Any
 def measure_lines(report: Report, server: Running, _: Path, batch: list[Any], seconds: float) -> None:
     if not server.contender.name.startswith("unkernel"):
         return  # the others have no streams
-    lines = b"".join(as_json(one) + b"\n" for one in batch)
+    lines = b"".join(as_json(record) + b"\n" for record in batch)
     best = max(streamed(server, lines * int(20 * seconds)) for _ in range(3))
     report.add("JSON lines", server.contender.name, "in and out", "MB/s", best / 1e6)
 

@@ -15,7 +15,7 @@ FOLDER = Path(os.environ.get("SERVE_MODELS", "."))
 
 
 def fastapi_sklearn() -> Any:
-    """What tutorials show: FastAPI, a frame of pandas, and the pipeline."""
+    """Return an application as tutorials show it: FastAPI, a frame of pandas, and the pipeline."""
     import joblib
     import pandas as pd
     from fastapi import Body, FastAPI
@@ -39,7 +39,7 @@ def fastapi_sklearn() -> Any:
 
 
 def onnx() -> Any:
-    """ONNX Runtime in an application of ASGI without a framework, read and written by msgspec as ours."""
+    """Return an ASGI application of ONNX Runtime without a framework, with msgspec for JSON, as in ours."""
     import msgspec
     import numpy as np
     import onnxruntime
@@ -55,8 +55,8 @@ def onnx() -> Any:
     headers = [(b"content-type", b"application/json")]
 
     def answered(body: bytes) -> bytes:
-        asked = decode(body)
-        records = asked if isinstance(asked, list) else [asked]
+        inputs = decode(body)
+        records = inputs if isinstance(inputs, list) else [inputs]
         feed = {
             name: np.array([[record[name]] for record in records], dtype=kind) for name, kind in kinds.items()
         }
@@ -65,7 +65,7 @@ def onnx() -> Any:
             {"prediction": label, "probabilities": dict(zip(names, row, strict=True))}
             for label, row in zip(labels.tolist(), shares.tolist(), strict=True)
         ]
-        return encode(answers if isinstance(asked, list) else answers[0])
+        return encode(answers if isinstance(inputs, list) else answers[0])
 
     async def app(scope: Any, receive: Any, send: Any) -> None:
         body, more = b"", True

@@ -106,8 +106,8 @@ def liblinear_runs(task: SparseTask, gamma: float, data: tuple, limit: float) ->
 
     X, y, Xt, yt = data
     start = time.process_time()
-    both = expand(sparse.vstack([X, Xt]).tocsr(), gamma)
-    Phi, test = both[: len(y)], both[len(y) :]
+    mapped = expand(sparse.vstack([X, Xt]).tocsr(), gamma)
+    Phi, test = mapped[: len(y)], mapped[len(y) :]
     expansion = time.process_time() - start
     prob = problem(y, Phi)
     runs: list[dict] = []

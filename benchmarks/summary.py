@@ -16,18 +16,18 @@ SECONDS = {"s": 1.0, "ms": 1e-3, "µs": 1e-6, "ns": 1e-9}
 
 @dataclass(frozen=True)
 class Comparison:
-    """One figure of ours beside that of a peer.
+    """A figure of unkernel, and the same figure of a peer.
 
     Attributes
     ----------
     words : str
-        What is measured, for a reader of the summary.
+        Description of the figure in the summary.
     benchmark, task, figure : str
-        Where the two numbers are.
+        Benchmark, task and figure of the two numbers.
     ours, peer : str
         The two contenders.
     peer_words : str
-        How the summary names the peer; by default as the benchmark does.
+        Name of the peer in the summary; by default its name in the benchmark.
     """
 
     words: str

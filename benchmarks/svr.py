@@ -46,8 +46,8 @@ TASKS = {
 
 
 def objective(task: RegressionTask, w: np.ndarray, residuals: np.ndarray) -> float:
-    beyond = np.maximum(np.abs(residuals) - EPSILON, 0.0)
-    losses = beyond**2 if task.loss.startswith("squared") else beyond
+    excess = np.maximum(np.abs(residuals) - EPSILON, 0.0)
+    losses = excess**2 if task.loss.startswith("squared") else excess
     return float(0.5 * w @ w + task.C * losses.sum())
 
 
@@ -95,12 +95,16 @@ def measure_task(report: Report, name: str, rows: int) -> None:
         spent, learner = ours(task, X, y, tol)
         runs["unkernel"].append((spent, learner.objective_))
         runs["LIBLINEAR"].append(theirs(task, mapped, centred, tol))
-    for contender, found in runs.items():
+    for contender, runs_of_contender in runs.items():
         for gap in GAPS:
-            reached = [spent for spent, value in found if value <= optimum * (1.0 + gap)]
+            reached = [spent for spent, value in runs_of_contender if value <= optimum * (1.0 + gap)]
             report.add(name, contender, TRAINING.format(gap), "CPU s", min(reached, default=None))
         report.add(
-            name, contender, "best gap", "", max(min(value for _, value in found) / optimum - 1.0, 0.0)
+            name,
+            contender,
+            "best gap",
+            "",
+            max(min(value for _, value in runs_of_contender) / optimum - 1.0, 0.0),
         )
 
 

@@ -46,9 +46,9 @@ class Table:
     Attributes
     ----------
     target : str
-        `CLASSES` (to be told apart, by strings) or `NUMBERS` (to be predicted).
+        `CLASSES` (strings) or `NUMBERS`.
     source : str
-        The distribution that brings it, or the files in UNKERNEL_DATA.
+        The distribution that contains the table, or its files in UNKERNEL_DATA.
     about : str
         The target, in words.
     read : callable
@@ -69,8 +69,8 @@ class Table:
 
     def load(self) -> Parts:
         """Return both parts. ImportError or FileNotFoundError if the table is not here."""
-        found = self.read()
-        train, test = found if isinstance(found, tuple) else self._split(found)
+        frames = self.read()
+        train, test = frames if isinstance(frames, tuple) else self._split(frames)
         return Parts(*self._records(train), *self._records(test))
 
     def categories(self, frame: pd.DataFrame) -> list[str]:
@@ -89,10 +89,10 @@ class Table:
     def _records(self, frame: pd.DataFrame) -> tuple[pd.DataFrame, np.ndarray]:
         y = frame["target"].to_numpy(dtype=str if self.target == CLASSES else float)
         frame = frame.drop(columns=["target", *self.left_out]).reset_index(drop=True)
-        return pd.DataFrame({str(name): plain(frame[name]) for name in frame}), y
+        return pd.DataFrame({str(name): to_plain_column(frame[name]) for name in frame}), y
 
 
-def plain(column: pd.Series) -> pd.Series:
+def to_plain_column(column: pd.Series) -> pd.Series:
     """Return a column of numbers, or of strings and None."""
     if is_bool_dtype(column.dtype):
         return column.astype(int)

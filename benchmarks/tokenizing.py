@@ -30,7 +30,7 @@ LONGEST = 3600.0  # seconds of training
 
 
 def parts(task: str) -> list[Treebank]:
-    """To train on, to choose with, and to measure on."""
+    """Return the treebanks for training, for choosing the epoch, and for measuring."""
     return [corpus(task, part) for part in ("train", "dev", "test")]
 
 
@@ -52,9 +52,9 @@ def udpipe(task: str) -> dict[str, float]:
     import ufal.udpipe as peer
 
     train, dev, test = parts(task)
-    made = trained(train, dev, until="tokenizer")
-    answer, seconds = answered(peer.Model.load(str(made.path)), plain_text(test), stages=1)
-    return figures(compare_text(test, answer, seconds=seconds), made.seconds)
+    training = trained(train, dev, until="tokenizer")
+    answer, seconds = answered(peer.Model.load(str(training.path)), plain_text(test), stages=1)
+    return figures(compare_text(test, answer, seconds=seconds), training.seconds)
 
 
 def measure(report: Report, tasks: Sequence[str]) -> None:

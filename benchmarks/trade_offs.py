@@ -34,16 +34,26 @@ TIME = "CPU µs per row"
 
 
 def measure_tries(report: Report, task: str, name: str) -> None:
-    """As compile measures them, one after the other."""
+    """Report the candidates with tries that `compile` measures."""
     data = load_task(name)
     fast = unkernel.compile(data.model, sample=data.rows, trie=data.train[0])
-    tried = [candidate for candidate in fast.candidates if candidate.microseconds > 0]
-    best = min((one for one in tried if not one.trie_nodes), key=lambda candidate: candidate.microseconds)
+    measured = [candidate for candidate in fast.candidates if candidate.microseconds > 0]
+    best = min(
+        (candidate for candidate in measured if not candidate.trie_nodes),
+        key=lambda candidate: candidate.microseconds,
+    )
     report.add(task, "unkernel, without a trie", "scores", TIME, best.microseconds, note=best.engine)
     report.add(task, "unkernel, without a trie", "tables", "MB", best.nbytes / 1e6)
-    for one in sorted((one for one in tried if one.trie_nodes), key=lambda candidate: candidate.trie_nodes):
-        report.add(task, "unkernel, with a trie", "scores", TIME, one.microseconds, at=one.trie_nodes)
-        report.add(task, "unkernel, with a trie", "tables", "MB", one.nbytes / 1e6, at=one.trie_nodes)
+    for with_trie in sorted(
+        (candidate for candidate in measured if candidate.trie_nodes),
+        key=lambda candidate: candidate.trie_nodes,
+    ):
+        report.add(
+            task, "unkernel, with a trie", "scores", TIME, with_trie.microseconds, at=with_trie.trie_nodes
+        )
+        report.add(
+            task, "unkernel, with a trie", "tables", "MB", with_trie.nbytes / 1e6, at=with_trie.trie_nodes
+        )
 
 
 def measure_thresholds(report: Report, task: str, name: str) -> None:
@@ -61,11 +71,11 @@ def measure_thresholds(report: Report, task: str, name: str) -> None:
     report.add(task, "unkernel, exact", "scores", TIME, times[""].scaled(per_row), note=exact.engine)
     report.add(task, "unkernel, exact", "tables", "MB", exact.nbytes / 1e6)
     for threshold, fast in pruned.items():
-        same = 100 * float(np.mean(fast.predict(data.rows, n_jobs=1) == labels))
+        equal_labels = 100 * float(np.mean(fast.predict(data.rows, n_jobs=1) == labels))
         spent = times[f"{threshold}"].scaled(per_row)
         report.add(task, "unkernel, pruned", "scores", TIME, spent, at=threshold)
         report.add(task, "unkernel, pruned", "tables", "MB", fast.nbytes / 1e6, at=threshold)
-        report.add(task, "unkernel, pruned", "labels that stay", "%", same, at=threshold)
+        report.add(task, "unkernel, pruned", "labels that stay", "%", equal_labels, at=threshold)
 
 
 def measure_sizes(report: Report, task: str, name: str) -> None:
@@ -80,9 +90,9 @@ def measure_sizes(report: Report, task: str, name: str) -> None:
     for contender, learner in learners.items():
         for C in PATH_OF_C if "l1" in contender else (data.C,):
             spent = timed(lambda learner=learner, C=C: learner.set_params(C=C).fit(X, y)).cpu
-            right = 100 * float(np.mean(learner.predict(X_test) == y_test))
+            accuracy = 100 * float(np.mean(learner.predict(X_test) == y_test))
             report.add(task, contender, "conjunctions", "number", learner.to_model().n_conjunctions, at=C)
-            report.add(task, contender, "accuracy", "%", right, at=C)
+            report.add(task, contender, "accuracy", "%", accuracy, at=C)
             report.add(task, contender, "training", "CPU s", spent, at=C)
 
 

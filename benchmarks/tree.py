@@ -56,7 +56,7 @@ def rival(report: Report, task: str) -> SvmLightTk | None:
 
 @dataclass(frozen=True)
 class Training:
-    """A task to train; the rival takes classes one after another, so not where there are many."""
+    """A training task. SVM-light-TK trains classes one by one, and is left out if there are many."""
 
     task: str
     positive: str | None = None
@@ -103,7 +103,7 @@ def add_outcome(report: Report, name: str, contender: str, actual: dict[str, Any
 
 
 def rival_training(training: Training, programs: SvmLightTk) -> dict[str, Any]:
-    """The sum over the classes, and what the largest margin says of the test examples."""
+    """Return figures summed over the classes, and the quality of predictions by the largest margin."""
     learned, margins = [], []
     for positive in training.rival_classes:
         model = CACHE / f"{training.task}.{positive}.model"
@@ -117,10 +117,10 @@ def rival_training(training: Training, programs: SvmLightTk) -> dict[str, Any]:
         choices = np.array(training.rival_classes)
         answer = quality(truth, choices[np.argmax(margins, axis=0)], choices)
     return answer | {
-        "cpu": sum(one.cpu for one in learned),
-        "objective": sum(one.objective for one in learned),
-        "support": sum(one.support for one in learned),
-        "peak_mb": max(one.peak_mb for one in learned),
+        "cpu": sum(learned_class.cpu for learned_class in learned),
+        "objective": sum(learned_class.objective for learned_class in learned),
+        "support": sum(learned_class.support for learned_class in learned),
+        "peak_mb": max(learned_class.peak_mb for learned_class in learned),
     }
 
 
@@ -140,12 +140,12 @@ def measure_answers(report: Report, name: str) -> None:
     texts = list(examples_of("trec", "test")[1])
     forest = Forest(texts)
     worker = fast.worker()
-    ways: dict[str, Callable[[], Any]] = {
+    works: dict[str, Callable[[], Any]] = {
         "unkernel, text": lambda: fast.decision_function(texts, n_jobs=1),
         "unkernel, a Forest": lambda: fast.decision_function(forest, n_jobs=1),
         "unkernel, score_one(text)": lambda: [worker.score_one(text) for text in texts],
     }
-    for contender, times in take_turns(ways, 3 if report.quick else 9).items():
+    for contender, times in take_turns(works, 3 if report.quick else 9).items():
         report.add(name, contender, "time", "CPU µs per tree", times.scaled(1e6 / len(texts)))
     loading = Times([cpu_seconds(lambda: load(path).decision_function(forest[:1], n_jobs=1)) for _ in "123"])
     report.add(name, "unkernel, text", "load and answer one", "CPU ms", loading.scaled(1e3))
@@ -188,7 +188,7 @@ class SampledProblem:
         return SampledProblem(kernel.core(), kernel.examples(forest, indexed=True), codes)
 
     def train(self, method: str, sample_size: int, rounds: int, threads: int = 1) -> tuple[Any, float, float]:
-        """Stops after so many rounds and not before, so that all methods do the same."""
+        """Train for a fixed number of rounds, so that all methods do the same work."""
         return timed(
             lambda: train_sampled_trees(
                 SampledOptions(
@@ -202,28 +202,34 @@ class SampledProblem:
 
 
 def measure_sampled(report: Report, name: str) -> None:
-    count, most, size = SAMPLED[name]
+    count, max_rounds, size = SAMPLED[name]
     data = read_trees(file_of(f"boundaries-{count}k"), format="lines")
     problem = SampledProblem.of(data.X, data.y)
-    rounds, slowest = usvm_within(problem, size, most, 5.0 if report.quick else USVM_SECONDS)
+    rounds, slowest = usvm_within(problem, size, max_rounds, 5.0 if report.quick else USVM_SECONDS)
     coefficients = np.asarray(slowest[0]["coefficients"])
     for contender, method in METHODS.items():
         outcome = slowest if method == "usvm" else problem.train(method, size, rounds)
-        apart = float(np.abs(np.asarray(outcome[0]["coefficients"]) - coefficients).max())
+        difference = float(np.abs(np.asarray(outcome[0]["coefficients"]) - coefficients).max())
         report.add(name, contender, "time", "CPU s", outcome[1], note=f"{rounds} rounds" * (method == "usvm"))
-        report.add(name, contender, "largest difference of coefficients", "", apart)
-    if rounds < most:
-        report.add(name, f"unkernel, {most} rounds", "time", "CPU s", problem.train("forest", size, most)[1])
+        report.add(name, contender, "largest difference of coefficients", "", difference)
+    if rounds < max_rounds:
+        report.add(
+            name,
+            f"unkernel, {max_rounds} rounds",
+            "time",
+            "CPU s",
+            problem.train("forest", size, max_rounds)[1],
+        )
 
 
 def usvm_within(
-    problem: SampledProblem, size: int, most: int, seconds: float
+    problem: SampledProblem, size: int, max_rounds: int, seconds: float
 ) -> tuple[int, tuple[Any, float, float]]:
-    """Rounds that end within so many seconds, tried in doublings, as time is about quadratic in them."""
-    rounds = min(4, most)
+    """Double the rounds, whose time is about quadratic, while they end within `seconds`; return the last."""
+    rounds = min(4, max_rounds)
     outcome = problem.train("usvm", size, rounds)
-    while rounds < most and 4 * outcome[1] <= seconds:
-        rounds = min(2 * rounds, most)
+    while rounds < max_rounds and 4 * outcome[1] <= seconds:
+        rounds = min(2 * rounds, max_rounds)
         outcome = problem.train("usvm", size, rounds)
     return rounds, outcome
 
@@ -251,8 +257,8 @@ def measure_threads(report: Report, name: str) -> None:
     for what, run in work.items():
         jobs = {str(count): partial(run, count) for count in (1, 2)}
         times = take_turns(jobs, 2 if report.quick else 4, wall_seconds)
-        for count, taken in times.items():
-            report.add(f"{name}, {what}", "unkernel", f"threads: {count}", "wall s", taken)
+        for count, seconds in times.items():
+            report.add(f"{name}, {what}", "unkernel", f"threads: {count}", "wall s", seconds)
 
 
 # --- Reading and kernels ------------------------------------------------------------------------------
@@ -285,7 +291,7 @@ def measure_reading(report: Report, name: str) -> None:
 
 
 def tree_files(task: str) -> list[Path]:
-    """The same trees in several formats."""
+    """Return files of the same trees in several formats."""
     if task == "kelp-trec":
         kelp = CACHE / "kelp.klp"
         if not kelp.exists():
@@ -315,7 +321,7 @@ def measure_kernels(report: Report, name: str) -> None:
 
 
 def rival_value(kernel: str, programs: SvmLightTk) -> float:
-    """What a kernel value takes, in ns, while it answers questions."""
+    """Return the nanoseconds per kernel value of SVM-light-TK when it classifies questions."""
     model = CACHE / f"small.{kernel}.model"
     file = CACHE / "small.dat"
     if not file.exists():

@@ -36,7 +36,7 @@ def trained(
     options: dict[str, Any],
     model: Path | None = None,
 ) -> dict[str, Any]:
-    """What ``train`` reports, called in a process of its own."""
+    """Return the report of ``train``, run in a separate process."""
     files = str(train_file), str(test_file)
     call = f"train(*{files!r}, {positive!r}, {options!r}, {None if model is None else str(model)!r})"
     return dict(result_of("tree_contenders", call))
@@ -45,8 +45,8 @@ def trained(
 def train(
     train_file: str, test_file: str, positive: str | None, options: dict[str, Any], model: str | None = None
 ) -> dict[str, Any]:
-    """Read, train, judge. With `positive`, that class against all others."""
-    before = peak_megabytes()
+    """Read a file, train, and evaluate. With `positive`, that class against all other classes."""
+    megabytes_before = peak_megabytes()
     data, reading, _ = timed(lambda: read_trees(train_file, format="lines"))
     labels = data.y if positive is None else data.y == _as_label(data.y, positive)
     with_trees = peak_megabytes()
@@ -57,7 +57,8 @@ def train(
     report = {
         "examples": len(data.X), "reading": reading, "cpu": cpu, "wall": wall, "objective": svc.objective_,
         "gap": svc.gap_, "rounds": svc.n_iter_, "support": svc.n_support_, "solver": svc.solver_,
-        "converged": not caught, "before_mb": before, "trees_mb": with_trees, "peak_mb": peak_megabytes(),
+        "converged": not caught, "before_mb": megabytes_before, "trees_mb": with_trees,
+        "peak_mb": peak_megabytes(),
     }  # fmt: skip
     if model is not None:
         svc.save(model)
@@ -71,7 +72,7 @@ def _as_label(labels: np.ndarray, text: str) -> Any:
 
 
 def quality(truth: np.ndarray, predicted: np.ndarray, classes: np.ndarray) -> dict[str, float]:
-    """Accuracy; of two classes also precision, recall and F1 of the second."""
+    """Return the accuracy and, for two classes, precision, recall and F1 of the second class."""
     result = {"accuracy": float(np.mean(truth == predicted))}
     if len(classes) == 2:
         precision, recall, f1, _ = precision_recall_fscore_support(
@@ -94,7 +95,7 @@ class Learned:
 
 
 class SvmLightTk:
-    """Its programs. `LeftOutError` if they have not been built."""
+    """The programs of SVM-light-TK; a `LeftOutError` if they have not been built."""
 
     def __init__(self) -> None:
         self._learn, self._classify = (
@@ -104,21 +105,21 @@ class SvmLightTk:
     def learn(self, file: Path, kernel: str, decay: float, C: float, model: Path) -> Learned:
         kind = str(KERNELS.index(kernel))
         words = ["-t", "5", "-C", "T", "-N", "1", "-F", kind, "-L", str(decay), "-c", str(C)]
-        said, cpu, peak_mb = run_program([self._learn, *words, file, model])
+        output, cpu, peak_mb = run_program([self._learn, *words, file, model])
         norm, loss = (
-            float(_found(pattern, said)) for pattern in (r"\|w\|=([\d.]+)", r"L1 loss: loss=([\d.]+)")
+            float(_found(pattern, output)) for pattern in (r"\|w\|=([\d.]+)", r"L1 loss: loss=([\d.]+)")
         )
         support = sum(1 for line in _lines(model)[MODEL_HEADER_LINES:] if line.strip())
         return Learned(cpu, norm**2 / 2 + C * loss, support, peak_mb, model)
 
     def margins(self, model: Path, file: Path) -> tuple[float, np.ndarray]:
-        """CPU seconds without those that loading the model takes, and the margins."""
+        """Return the CPU seconds without loading the model, and the margins."""
         with tempfile.TemporaryDirectory() as folder:
-            first, answers = Path(folder) / "first.dat", Path(folder) / "answers"
-            first.write_bytes(file.read_bytes().partition(b"\n")[0] + b"\n")
-            loading = run_program([self._classify, first, model, answers]).cpu
-            whole = run_program([self._classify, file, model, answers]).cpu
-            return max(whole - loading, 0.0), np.loadtxt(answers, ndmin=1)
+            first_line, answers = Path(folder) / "first.dat", Path(folder) / "answers"
+            first_line.write_bytes(file.read_bytes().partition(b"\n")[0] + b"\n")
+            loading = run_program([self._classify, first_line, model, answers]).cpu
+            all_lines = run_program([self._classify, file, model, answers]).cpu
+            return max(all_lines - loading, 0.0), np.loadtxt(answers, ndmin=1)
 
 
 def _found(pattern: str, text: str) -> str:

@@ -93,10 +93,10 @@ def measure_words(report: Report, name: str) -> None:
         )
     if task == "trec":
         grams = BAGS["words and pairs of words"]
-        both = Forest(trees, vectors=grams.fit_transform(trees).astype(float))
-        test_both = Forest(tests, vectors=grams.transform(tests).astype(float))
+        trees_and_bags = Forest(trees, vectors=grams.fit_transform(trees).astype(float))
+        test_trees_and_bags = Forest(tests, vectors=grams.transform(tests).astype(float))
         search = GridSearchCV(TreeSVC("sst_bow", decay=0.2), {"C": [1, 3, 10]}, scoring=scoring, cv=5)
-        add("unkernel, sst_bow, and words and pairs of words", search, both, test_both)
+        add("unkernel, sst_bow, and words and pairs of words", search, trees_and_bags, test_trees_and_bags)
     for bag_name, bag in BAGS.items():
         chain = make_pipeline(bag, LinearSVC(max_iter=5000, random_state=0))
         grid = {"linearsvc__C": [0.03, 0.1, 0.3, 1, 3]}

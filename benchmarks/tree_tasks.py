@@ -44,7 +44,7 @@ _TOKEN = re.compile(r"\((?P<label>[^\s()]*)|(?P<word>[^\s()]+)|\)")
 
 
 def trec(split: str = "train") -> tuple[list[str], list[str]]:
-    """The questions of TREC: their coarse classes (ABBR, DESC, ENTY, HUM, LOC, NUM) and their trees."""
+    """Return the coarse classes (ABBR, DESC, ENTY, HUM, LOC, NUM) and the trees of TREC's questions."""
     rows = [line.split("\t") for line in _lines("trec-const", split)]
     return [row[0] for row in rows], [row[2] for row in rows]
 
@@ -52,7 +52,7 @@ def trec(split: str = "train") -> tuple[list[str], list[str]]:
 def propbank_boundaries(
     split: str = "train", limit: int | None = None, seed: int = 0
 ) -> tuple[np.ndarray, list[str]]:
-    """Which candidates are arguments: labels, +1 or -1 (about 1:17), and trees.
+    """Return labels of candidates, +1 for arguments and -1 for others (about 1:17), and trees.
 
     `limit` draws so many of all candidates with the seed, and keeps them in the order of the corpus.
     """
@@ -69,7 +69,7 @@ def propbank_boundaries(
 def propbank_roles(
     split: str = "train", limit: int | None = None, seed: int = 0
 ) -> tuple[list[str], list[str]]:
-    """The roles (ARG0, ARGM-LOC, ...) of the candidates that are arguments, and their trees.
+    """Return the roles (ARG0, ARGM-LOC, ...) of the candidates that are arguments, and their trees.
 
     `limit` draws so many of them with the seed, and keeps them in the order of the corpus.
     """
@@ -84,7 +84,7 @@ def propbank_roles(
 
 
 def propbank_candidates(split: str = "train") -> Iterator[tuple[str | None, str]]:
-    """All candidates one by one, in the order of the corpus: the role or None, and the tree."""
+    """Yield the role (or None) and the tree of every candidate, in the order of the corpus."""
     for predicate in _predicates(split):
         for node in predicate.candidates:
             yield predicate.roles.get(node), predicate.tree(node)
@@ -135,8 +135,8 @@ def _parse(text: str) -> _Sentence:
             below[open_nodes[-1]].append(token["word"])
         else:
             node = open_nodes.pop()
-            first, _ = sentence.spans[node]
-            sentence.spans[node] = first, len(sentence.parts_of_speech) - 1
+            first_word, _ = sentence.spans[node]
+            sentence.spans[node] = first_word, len(sentence.parts_of_speech) - 1
             if open_nodes[-1] >= 0:
                 below[open_nodes[-1]].append(f"({sentence.labels[node]} {' '.join(below[node])})")
     sentence.inner = [" ".join(texts) for texts in below]
@@ -165,15 +165,15 @@ class _Predicate:
     def tree(self, node: int) -> str:
         labels, parents = self._sentence.labels, self._sentence.parents
         text = f"({labels[node]}-B {self._sentence.inner[node]})"
-        first = node < self._node
+        candidate_is_first = node < self._node
         while (node := parents[node]) not in self._sides:
             text = f"({labels[node]} {text})"
-        sides = (text, self._sides[node]) if first else (self._sides[node], text)
+        sides = (text, self._sides[node]) if candidate_is_first else (self._sides[node], text)
         return f"({labels[node]} {' '.join(sides)})"
 
 
 def _predicates(split: str) -> Iterator[_Predicate]:
-    """Sentences are lines `document, number, tree`; predicates follow, `P, word, lemma, sense, roles`."""
+    """Yield all predicates. A line `document, number, tree` precedes its `P, word, lemma, sense, roles`."""
     sentence = _Sentence()
     for line in _lines("ewt-propbank", split):
         fields = line.split("\t")
@@ -184,7 +184,7 @@ def _predicates(split: str) -> Iterator[_Predicate]:
 
 
 def _arguments(fields: list[str]) -> Iterator[tuple[tuple[int, int], str]]:
-    """Spans and roles of `ARG1:4-7`; V is the predicate itself."""
+    """Yield spans and roles of fields such as `ARG1:4-7`, without V, the predicate itself."""
     for text in fields:
         role, _, span = text.rpartition(":")
         first, _, last = span.partition("-")
@@ -196,7 +196,7 @@ def _arguments(fields: list[str]) -> Iterator[tuple[tuple[int, int], str]]:
 
 
 def examples_of(task: str, split: str) -> tuple[Iterable[Any], Iterable[str]]:
-    """Labels and trees: of "trec", "boundaries-10k", "roles-81k", "boundaries-all", ..."""
+    """Return labels and trees of a task such as "trec", "boundaries-10k", "roles-81k" or "boundaries-all"."""
     name, _, size = task.partition("-")
     if name == "trec":
         return trec(split)
@@ -206,7 +206,7 @@ def examples_of(task: str, split: str) -> tuple[Iterable[Any], Iterable[str]]:
 
 
 def file_of(task: str, split: str = "train", positive: str | None = None) -> Path:
-    """The examples as a file with one a line; with `positive`, that class is +1 and all others -1."""
+    """Return a file of one example per line; with `positive`, that class is +1, and all others are -1."""
     path = CACHE / f"{task}.{split}{'' if positive is None else '.' + positive}.dat"
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -225,7 +225,7 @@ def example_lines(task: str, split: str, positive: str | None) -> Iterator[str]:
 
 
 def candidate_lines(split: str) -> Iterator[str]:
-    """All candidates, none of them kept in memory."""
+    """Yield the lines of all candidates, without keeping them in memory."""
     for role, tree in propbank_candidates(split):
         yield f"{-1 if role is None else 1} |BT| {tree} |ET|\n"
 
@@ -243,7 +243,7 @@ def leaf_pairs(tree: str) -> list[str]:
 
 
 def productions(tree: str) -> list[str]:
-    """Each node with its children: fragments of one production."""
+    """Return each node with its children, the fragments of one production."""
     result: list[str] = []
     path: list[list[str]] = []
     for token in re.finditer(r"\(([^\s()]*)|([^\s()]+)|\)", tree):

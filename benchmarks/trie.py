@@ -80,7 +80,7 @@ def kind_of(candidate: Any) -> str:
 
 
 def try_layouts(report: Report, task: Task) -> None:
-    """Keep the best of each kind that compile finds."""
+    """Keep the fastest layout of each kind among those that `compile` measures."""
     began = time.process_time()
     sample = task.rows[np.linspace(0, task.rows.shape[0] - 1, 20_000).astype(int)]
     classifier = unkernel.compile(task.model, memory=MEMORY, sample=sample, n_jobs=1)
@@ -106,8 +106,8 @@ def measure_ours(report: Report, task: Task) -> None:
             report.add(task.name, f"unkernel, {kind}", figure, "µs/row", times.scaled(per_row))
     for kind, fast in task.fast.items():
         report.add(task.name, f"unkernel, {kind}", "tables", "MB", fast.nbytes / 1e6)
-        right = 100 * float(np.mean(fast.predict(task.rows) == task.labels))
-        report.add(task.name, f"unkernel, {kind}", "accuracy", "%", right)
+        accuracy = 100 * float(np.mean(fast.predict(task.rows) == task.labels))
+        report.add(task.name, f"unkernel, {kind}", "accuracy", "%", accuracy)
 
 
 def measure_pecco(report: Report, task: Task, folder: Path) -> None:
@@ -117,7 +117,7 @@ def measure_pecco(report: Report, task: Task, folder: Path) -> None:
     for figure, options in (("scores", ()), ("decisions", ("-prune",))):
         command = [bench, str(folder / "model"), str(folder / "rows.svm"), "-t", "1", "-R", "2", *options]
         printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-        times = [float(found) / 1e3 for found in re.findall(r"([0-9.]+) ns/row", printed)]
+        times = [float(nanoseconds) / 1e3 for nanoseconds in re.findall(r"([0-9.]+) ns/row", printed)]
         report.add(task.name, "pecco", figure, "µs/row", Times(times) if times else None)
 
 

@@ -26,14 +26,14 @@ STAGES = ("tokenizer", "tagger", "parser")
 
 
 class Trained(NamedTuple):
-    """The file of a model, and how long it was trained, in CPU seconds; kept ones say what it took then."""
+    """The file of a model, and the CPU seconds of its training, which are stored beside the file."""
 
     path: Path
     seconds: float
 
 
 def trained(train: Treebank, dev: Treebank, *, until: str = "parser") -> Trained:
-    """A model with all stages up to this one. `dev` chooses among its epochs."""
+    """Train a model with all stages up to `until`; `dev` chooses the best epochs."""
     data = [_written(bank) for bank in (train, dev)]
     digest = hashlib.sha256("\0".join(data).encode()).hexdigest()[:12]
     folder = peers_folder() / "udpipe"
@@ -46,34 +46,34 @@ def trained(train: Treebank, dev: Treebank, *, until: str = "parser") -> Trained
 
 
 def _kept(path: Path, learn: Callable[[], bytes]) -> float:
-    """Write a model, unless it is there. The CPU seconds that it took, which are kept beside it."""
+    """Train and write a model unless its file exists; return the CPU seconds of the training."""
     spent = path.with_suffix(".json")
     if not spent.exists():
         begin = time.process_time()
-        made = learn()
+        content = learn()
         seconds = time.process_time() - begin
         path.parent.mkdir(parents=True, exist_ok=True)
-        _replace(path, made)
+        _replace(path, content)
         _replace(spent, json.dumps({"CPU seconds": seconds}).encode())
     return float(json.loads(spent.read_bytes())["CPU seconds"])
 
 
 def _replace(path: Path, content: bytes) -> None:
-    new = path.with_name(f"{path.name}.{os.getpid()}")
-    new.write_bytes(content)
-    new.replace(path)
+    temporary = path.with_name(f"{path.name}.{os.getpid()}")
+    temporary.write_bytes(content)
+    temporary.replace(path)
 
 
 def _learnt(data: list[str], options: list[str]) -> bytes:
     import ufal.udpipe as peer
 
     error = peer.ProcessingError()
-    made = peer.Trainer.train(
+    model = peer.Trainer.train(
         "morphodita_parsito", *(_sentences(peer, text) for text in data), *options, error
     )
     if error.occurred():
         raise LeftOutError(error.message)
-    return bytes(made)
+    return bytes(model)
 
 
 def _written(bank: Treebank) -> str:
@@ -81,7 +81,7 @@ def _written(bank: Treebank) -> str:
 
 
 def _sentences(peer: Any, text: str) -> Any:
-    """As UDPipe has them."""
+    """Return the sentences of a text as objects of UDPipe."""
     reader = peer.InputFormat.newConlluInputFormat()
     reader.setText(text)
     result = peer.Sentences()
@@ -90,13 +90,17 @@ def _sentences(peer: Any, text: str) -> Any:
     return result
 
 
-def answered(model: Any, given: str | Treebank, *, stages: int = len(STAGES)) -> tuple[Treebank, float]:
-    """Answers for a text, or for the words of a treebank, by the first stages; and the CPU seconds."""
+def answered(
+    model: Any, words_or_text: str | Treebank, *, stages: int = len(STAGES)
+) -> tuple[Treebank, float]:
+    """Return the parse of a text, or of the words of a treebank, by the first stages, and the CPU seconds."""
     import ufal.udpipe as peer
 
-    reader, text = ("tokenize", given) if isinstance(given, str) else ("conllu", _written(given))
-    wanted = [peer.Pipeline.DEFAULT] * (stages - 1) + [peer.Pipeline.NONE] * (len(STAGES) - stages)
-    pipeline, error = peer.Pipeline(model, reader, *wanted, "conllu"), peer.ProcessingError()
+    reader, text = (
+        ("tokenize", words_or_text) if isinstance(words_or_text, str) else ("conllu", _written(words_or_text))
+    )
+    later_stages = [peer.Pipeline.DEFAULT] * (stages - 1) + [peer.Pipeline.NONE] * (len(STAGES) - stages)
+    pipeline, error = peer.Pipeline(model, reader, *later_stages, "conllu"), peer.ProcessingError()
     begin = time.process_time()
     answer = pipeline.process(text, error)
     seconds = time.process_time() - begin

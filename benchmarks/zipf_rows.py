@@ -16,13 +16,13 @@ from sklearn.preprocessing import normalize
 from unkernel import write_svmlight
 
 FEATURES = 100_000
-DRAWN = 75  # a row; some twice
+DRAWN = 75  # features drawn per row, some of them twice
 _NOISE = 0.5  # of the spread of the target
 _ROWS_AT_ONCE = 50_000
 
 
 def zipf_rows(count: int, *, features: int = FEATURES, seed: int = 0) -> tuple[sparse.csr_matrix, np.ndarray]:
-    """Rows, and a real target for each: its sign makes two classes, its quantiles any number of ranks."""
+    """Return rows and real targets, whose signs make two classes and whose quantiles make ranks."""
     rng = np.random.default_rng(seed)
     weights = 1 / np.arange(1, features + 1)
     cumulative = np.cumsum(weights / weights.sum())
@@ -38,21 +38,21 @@ def zipf_rows(count: int, *, features: int = FEATURES, seed: int = 0) -> tuple[s
 
 
 def zipf_stream(rows: sparse.csr_matrix, count: int, *, seed: int = 0) -> sparse.csr_matrix:
-    """Rows as live traffic has them: drawn from these, the k-th in a random order in proportion to 1 / k."""
+    """Draw rows like live traffic: the k-th row of a random order in proportion to 1 / k."""
     rng = np.random.default_rng(seed)
     weights = 1 / np.arange(1, rows.shape[0] + 1)
-    drawn = rng.choice(rows.shape[0], count, p=weights / weights.sum())
-    return rows[rng.permutation(rows.shape[0])[drawn]]
+    draws = rng.choice(rows.shape[0], count, p=weights / weights.sum())
+    return rows[rng.permutation(rows.shape[0])[draws]]
 
 
 def ranks_of(target: np.ndarray, count: int) -> np.ndarray:
-    """So many ranks of about equally many rows; as many as rows for `count` 0."""
+    """Return ranks of about equally many rows each: `count` ranks, or one per row if `count` is 0."""
     order = np.argsort(np.argsort(target))
     return order if count == 0 else order * count // len(target)
 
 
 def write_large(path: Path, gigabytes: float, features: int) -> int:
-    """A file of about that size; gives its number of rows."""
+    """Write a file of about `gigabytes`, and return its number of rows."""
     rows = 0
     with path.open("wb") as file:
         for part in _parts(features):
@@ -78,8 +78,8 @@ if __name__ == "__main__":
     parser.add_argument("file", type=Path, nargs="?")
     parser.add_argument("--gigabytes", type=float, default=4.0)
     parser.add_argument("--features", type=int, default=FEATURES)
-    given = parser.parse_args()
-    if given.file is None:
+    options = parser.parse_args()
+    if options.file is None:
         print("writes rows for other benchmarks; name a file")
     else:
-        print(f"{write_large(given.file, given.gigabytes, given.features):,} rows")
+        print(f"{write_large(options.file, options.gigabytes, options.features):,} rows")

@@ -1,4 +1,4 @@
-"""What unkernel does, in about half a minute: ``make demo``, or ``python examples/demo.py [FOLDER]``.
+"""Show what unkernel does in about half a minute: ``make demo``, or ``python examples/demo.py [FOLDER]``.
 
 Runs some scripts of the gallery beside this file, each of which also runs alone. Everything is measured while
 you wait, on data that are generated or come with Python. Their figures, and a small CSV file to try the

@@ -1,4 +1,4 @@
-"""Contenders in processes of their own, so that memory is theirs alone, and programs of other languages."""
+"""Run contenders in separate processes, whose memory is measured, and programs of other languages."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ PEERS = "UNKERNEL_PEERS"  # a folder of programs; peers.py fills build/peers
 
 
 class LeftOutError(Exception):
-    """A contender that is not here, or does not end; the message says why."""
+    """A contender is not installed or does not end; the message gives the reason."""
 
 
 def result_of(module: str, call: str, *, seconds: float | None = None) -> Any:
-    """What ``module.call`` gives in a process of its own: what JSON can say. `LeftOutError` if it fails."""
+    """Return the result of ``module.call`` in a new process, as JSON; raise a `LeftOutError` if it fails."""
     program = f"import json, {module}; print(json.dumps({module}.{call}))"
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(FOLDER), *_inherited()])}
     environment["UNKERNEL_DATA"] = str(datasets.folder() or "")
     try:
-        done = subprocess.run(
+        completed = subprocess.run(
             [sys.executable, "-c", program],
             capture_output=True,
             text=True,
@@ -43,10 +43,10 @@ def result_of(module: str, call: str, *, seconds: float | None = None) -> Any:
         )
     except subprocess.TimeoutExpired:
         raise LeftOutError(f"it did not end in {seconds:g} s") from None
-    if done.returncode:
-        last = (done.stderr.strip().splitlines() or [f"it ended with {done.returncode}"])[-1]
-        raise LeftOutError(last.removeprefix(f"{LeftOutError.__module__}.{LeftOutError.__name__}: "))
-    return json.loads(done.stdout.splitlines()[-1])
+    if completed.returncode:
+        last_line = (completed.stderr.strip().splitlines() or [f"it ended with {completed.returncode}"])[-1]
+        raise LeftOutError(last_line.removeprefix(f"{LeftOutError.__module__}.{LeftOutError.__name__}: "))
+    return json.loads(completed.stdout.splitlines()[-1])
 
 
 def result_of_fork(work: Callable[[], Any], *, seconds: float) -> Any:
@@ -82,10 +82,10 @@ def _send_result(work: Callable[[], Any], sender: Connection) -> None:
 
 
 def peak_megabytes() -> float:
-    """The most memory that this process has had; where the system tells, not counting who started it."""
+    """Return the peak memory of this process; on Linux, without the memory of its parent before the fork."""
     status = Path("/proc/self/status")
-    if status.exists() and (found := re.search(r"VmHWM:\s+(\d+) kB", status.read_text())):
-        return int(found[1]) / 1024
+    if status.exists() and (match := re.search(r"VmHWM:\s+(\d+) kB", status.read_text())):
+        return int(match[1]) / 1024
     unit = 1 if sys.platform == "darwin" else 1024
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 2**20
 
@@ -114,8 +114,8 @@ def run_program(command: Sequence[str | Path], *, seconds: float | None = None) 
         output.seek(0)
         printed = output.read().decode("latin-1")
     if process.returncode:
-        last = (printed.strip().splitlines() or [""])[-1][-200:]
-        raise LeftOutError(f"{Path(command[0]).name} ended with {process.returncode}: {last}")
+        last_line = (printed.strip().splitlines() or [""])[-1][-200:]
+        raise LeftOutError(f"{Path(command[0]).name} ended with {process.returncode}: {last_line}")
     unit = 1 if sys.platform == "darwin" else 1024
     return Ran(printed, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * unit / 2**20)
 

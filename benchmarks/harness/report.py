@@ -12,7 +12,7 @@ from harness.timing import Times
 
 RESULTS = Path(__file__).resolve().parents[1] / "results"
 OURS = "unkernel"
-HEADLINE_MACHINE = "x86_64"  # every headline figure and chart is from here: all peers have been built there
+HEADLINE_MACHINE = "x86_64"  # the machine of headline figures and charts, on which all peers were built
 
 
 @dataclass(frozen=True)
@@ -22,19 +22,19 @@ class Figure:
     Attributes
     ----------
     task, contender : str
-        What was done, and by whom. Ours begin with ``unkernel``.
+        What was measured, and which program. Names of our contenders begin with ``unkernel``.
     figure, unit : str
-        What the number says: ``"training"`` in ``"CPU s"``.
+        The quantity, such as ``"training"``, and its unit, such as ``"CPU s"``.
     value : float or None
-        None: the contender did not get there, and `note` says why.
+        None if the contender did not reach the goal; `note` gives the reason.
     version : str
-        Of the contender.
+        Version of the contender.
     repeats : int
-        Runs of which the best one counts.
+        Number of runs; the best run counts.
     spread : float
-        How far the middle of these runs is above the best, as a share.
+        Relative difference between the median of the runs and the best run.
     at : float or None
-        Where on the horizontal axis, if the number is a point of a contender's curve.
+        Horizontal coordinate, if the number is a point of a curve.
     """
 
     task: str
@@ -82,20 +82,21 @@ class Report:
             number, repeats, spread = value, 1, 0.0
         number = None if number is None else float(f"{number:.4g}")
         version = version or version_of_contender(contender)
-        made = Figure(task, contender, figure, unit, number, version, repeats, spread, note, at)
-        self.figures.append(made)
+        new_figure = Figure(task, contender, figure, unit, number, version, repeats, spread, note, at)
+        self.figures.append(new_figure)
         place = "" if at is None else f" at {at:g}"
         print(
-            f"  {task}, {contender}{place}: {figure} {shown(made)}{f' ({note})' if note else ''}", flush=True
+            f"  {task}, {contender}{place}: {figure} {shown(new_figure)}{f' ({note})' if note else ''}",
+            flush=True,
         )
 
     def leave_out(self, what: str, reason: object) -> None:
-        """Say that a contender or a task is missing, and why."""
+        """Record that a contender or a task is left out, and the reason."""
         self.left_out[what] = str(reason).strip().splitlines()[-1] if str(reason).strip() else "no reason"
         print(f"  {what}: left out ({self.left_out[what]})", flush=True)
 
     def path(self, folder: Path) -> Path:
-        """``FOLDER/MACHINE/BENCHMARK.json``."""
+        """Return the path of the file of figures: ``FOLDER/MACHINE/BENCHMARK.json``."""
         return folder / self.state.machine / f"{self.benchmark}.json"
 
     def save(self, folder: Path) -> Path:
@@ -137,12 +138,12 @@ def saved(folder: Path = RESULTS) -> Iterator[Saved]:
 
 
 def shown(figure: Figure) -> str:
-    """The number with its unit."""
+    """Return the number with its unit."""
     return f"{digits(figure)} {figure.unit}".strip()
 
 
 def digits(figure: Figure) -> str:
-    """The number; shares in percent, which differ late, to a hundredth."""
+    """Return the number as text; percentages have two decimals."""
     if figure.unit == "%" and figure.value is not None:
         return f"{figure.value:.2f}"
     return number(figure.value)

@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[2]
 # libraries that are loaded later, and for processes that are started.
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(name, "1")
-# Contenders by the words that their names begin with, and the packages that they come from.
+# First words of the names of contenders, and the packages of these contenders.
 DISTRIBUTIONS = {
     "LIBLINEAR": "liblinear-official",
     "LIBSVM": "libsvm-official",
@@ -42,9 +42,9 @@ class State:
     Attributes
     ----------
     commit : str
-        Of this tree; with ``+`` at its end if files differed from it.
+        Commit of this tree, followed by ``+`` if files differed from the commit.
     load : float
-        Processes that wanted to run, in the mean of the minute before the benchmark.
+        Load average of the minute before the benchmark.
     """
 
     commit: str
@@ -84,7 +84,7 @@ def version_of_contender(name: str) -> str:
 
 
 def version_of(distribution: str) -> str:
-    """The version of an installed package; empty if it is not installed."""
+    """Return the version of an installed package, or "" if it is not installed."""
     try:
         return metadata.version(distribution)
     except metadata.PackageNotFoundError:
@@ -93,7 +93,7 @@ def version_of(distribution: str) -> str:
 
 def _commit() -> str:
     head = _output("git", "-C", str(ROOT), "rev-parse", "--short", "HEAD")
-    # Results are what is being written: they do not make the code another one.
+    # Only changes of the code count: benchmarks write files of results.
     changed = _output("git", "-C", str(ROOT), "status", "--porcelain", "--", "src", "cpp", "bindings")
     return head + ("+" if changed else "")
 

@@ -1,4 +1,4 @@
-"""Times of contenders that take turns, since the speed of a machine drifts."""
+"""Measure contenders in turns, because the speed of a machine changes over time."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Clock = Callable[[Work], float]
 
 @dataclass
 class Times:
-    """What repeated runs of one contender took, in seconds or whatever the figure's unit is."""
+    """The times of repeated runs of one contender, in seconds or in the unit of the figure."""
 
     values: list[float] = field(default_factory=list)
 
@@ -24,7 +24,7 @@ class Times:
 
     @property
     def spread(self) -> float:
-        """How far the middle one is above the best, as a share of the best."""
+        """Return the relative difference between the median and the best time."""
         return statistics.median(self.values) / self.best - 1.0 if self.best > 0 else 0.0
 
     def scaled(self, factor: float) -> Times:
@@ -46,7 +46,7 @@ def timed(work: Work) -> Timed:
 
 
 def cpu_seconds(work: Work) -> float:
-    """Processor time of this process and its threads."""
+    """Return the processor time of some work in this process and its threads."""
     return timed(work).cpu
 
 
@@ -56,9 +56,9 @@ def wall_seconds(work: Work) -> float:
 
 def take_turns(contenders: Mapping[str, Work], rounds: int, clock: Clock = cpu_seconds) -> dict[str, Times]:
     """Run each contender once per round. Each round begins with another contender."""
-    taken = {name: Times() for name in contenders}
+    times = {name: Times() for name in contenders}
     order = list(contenders)
     for turn in range(rounds):
         for name in order[turn % len(order) :] + order[: turn % len(order)]:
-            taken[name].values.append(clock(contenders[name]))
-    return taken
+            times[name].values.append(clock(contenders[name]))
+    return times

@@ -38,9 +38,9 @@ def customer():
     }
 
 
-def leaves(one):
-    by_rule = (one["contract"] == "monthly" and one["complaints"] >= 4) or (
-        one["internet"] == "fibre" and one["months"] <= 12
+def leaves(record):
+    by_rule = (record["contract"] == "monthly" and record["complaints"] >= 4) or (
+        record["internet"] == "fibre" and record["months"] <= 12
     )
     return "leaves" if by_rule != (rng.random() < 0.05) else "stays"
 

@@ -41,8 +41,8 @@ def generated(n_frequent, n_voters, seed):
     rng = np.random.default_rng(seed)
     frequency = np.arange(1, N_FEATURES + 1) ** -0.7
     X = rng.random((N_TRAIN + N_TEST, N_FEATURES)) < 15 * frequency / frequency.sum()
-    first, second = rng.permutation(np.transpose(np.triu_indices(n_frequent, 1)))[:n_voters].T
-    votes = (X[:, first] & X[:, second]) @ rng.normal(size=n_voters)
+    first_feature, second_feature = rng.permutation(np.transpose(np.triu_indices(n_frequent, 1)))[:n_voters].T
+    votes = (X[:, first_feature] & X[:, second_feature]) @ rng.normal(size=n_voters)
     return sparse.csr_matrix(X, dtype=float), np.where(votes > np.median(votes), 1, -1)
 
 
@@ -91,8 +91,8 @@ def cpu_seconds(function, *arguments):
 def measure(model, X_test, y_test):
     """Return the accuracy, and the microseconds per row of a prediction of many rows."""
     model.predict(X_test)
-    answers, taken = cpu_seconds(model.predict, X_test)
-    return (answers == y_test).mean(), 1e6 * taken / X_test.shape[0]
+    answers, seconds = cpu_seconds(model.predict, X_test)
+    return (answers == y_test).mean(), 1e6 * seconds / X_test.shape[0]
 
 
 accuracy, training, prediction = {}, {}, {}

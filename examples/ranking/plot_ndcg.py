@@ -27,7 +27,7 @@ from unkernel.cutplane import ndcg_score
 
 
 def generated(n_queries, seed):
-    """Documents, their relevance and their queries."""
+    """Return documents, their relevance and their queries."""
     rng = np.random.default_rng(seed)
     X = rng.random((20 * n_queries, 8))
     use = X[:, 0] + X[:, 1] + 4 * (X[:, 2] - 0.5) * (X[:, 3] - 0.5) - 4 * (X[:, 4] - 0.5) * (X[:, 5] - 0.5)

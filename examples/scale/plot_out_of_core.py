@@ -30,7 +30,7 @@ weights = np.random.default_rng(0).normal(size=N_WORDS)
 
 
 def texts(seed):
-    """Bags of words by Zipf's law, and the sign of the sum of their words' weights."""
+    """Return bags of words by Zipf's law, and the sign of the sum of their weights."""
     rng = np.random.default_rng(seed)
     words = np.minimum(rng.zipf(1.3, (N_ROWS, LENGTH)) - 1, N_WORDS - 1)
     X = sparse.csr_matrix(

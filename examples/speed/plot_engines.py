@@ -67,7 +67,7 @@ def microseconds_per_row(function, repeats):
 
 
 def measured_engines(svc):
-    """Megabytes and microseconds of each engine."""
+    """Return megabytes and microseconds per row of each engine."""
     expected = svc.decision_function(X_test)
     points = {"SVC": (svc.support_vectors_.nnz * 12 / 1e6, microseconds_per_row(svc.decision_function, 1))}
     for name, options in engines.items():
@@ -75,8 +75,8 @@ def measured_engines(svc):
         if fast.exact:
             np.testing.assert_allclose(fast.decision_function(X_test), expected, atol=1e-9)
         else:
-            same = np.mean(fast.predict(X_test) == svc.predict(X_test))
-            print(f"degree {svc.degree}, {name}: {same:.1%} of the labels are those of SVC")
+            agreement = np.mean(fast.predict(X_test) == svc.predict(X_test))
+            print(f"degree {svc.degree}, {name}: {agreement:.1%} of the labels are those of SVC")
         points[name] = fast.nbytes / 1e6, microseconds_per_row(fast.decision_function, 5)
     return points
 

@@ -77,13 +77,13 @@ frames = [people.iloc[[place]] for place in range(200)]
 
 
 def latencies(predict, questions):
-    """The microseconds of CPU time of each call."""
-    taken = []
+    """Return the CPU time of each call, in microseconds."""
+    microseconds = []
     for question in questions:
         began = time.thread_time_ns()
         predict(question)
-        taken.append((time.thread_time_ns() - began) / 1000)
-    return np.array(taken)
+        microseconds.append((time.thread_time_ns() - began) / 1000)
+    return np.array(microseconds)
 
 
 measured = {

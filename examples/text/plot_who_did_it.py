@@ -46,7 +46,7 @@ the DET 7 det
 
 
 def conllu(story):
-    """One line of ten columns per word; no space before the full stop."""
+    """Return a story in CoNLL-U: ten columns per word, and no space before the full stop."""
     words = [line.split() for line in story.splitlines()]
     lines = []
     for number, (form, tag, head, relation) in enumerate(words, start=1):
@@ -61,9 +61,9 @@ def stories(count, seed):
     lines, actors = [], []
     for _ in range(count):
         animal, person, verb = choose(ANIMALS), choose(PEOPLE), choose(list(VERBS))
-        actor, other = choose([(animal, person), (person, animal)])
+        actor, undergoer = choose([(animal, person), (person, animal)])
         story = choose([ACTIVE, PASSIVE])
-        lines.append(conllu(story.format(actor=actor, other=other, verb=verb, participle=VERBS[verb])))
+        lines.append(conllu(story.format(actor=actor, other=undergoer, verb=verb, participle=VERBS[verb])))
         actors.append("animal" if actor == animal else "person")
     return read_conllu(io.StringIO("".join(lines))), actors
 

@@ -55,12 +55,11 @@ print(f"{(~test).sum():,} functions to train on, {test.sum()} to test on")
 # Hiding names
 # ------------
 #
-# A copy of each tree without the names of variables, functions, attributes and arguments, and without
-# strings.
+# In a copy of each tree, names of variables, functions, attributes and arguments, and strings, are replaced.
 
 
 class Nameless(ast.NodeTransformer):
-    """Replaces every name by an underscore."""
+    """Replace every name by an underscore."""
 
     def generic_visit(self, node):
         for field in ("id", "attr", "arg", "name", "module", "value"):
