@@ -127,3 +127,9 @@ def test_target_encoders_and_naive_bayes(case):
 @given(generated.mapped_pipelines())
 def test_linear_maps(case):
     check_equal(case)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("draw_case", [generated.bayes_pipelines, generated.mapped_pipelines])
+def test_many_pipelines(draw_case):
+    settings(max_examples=150, derandomize=True, deadline=None)(given(draw_case())(check_equal))()
