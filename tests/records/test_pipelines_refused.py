@@ -12,13 +12,14 @@ from sklearn.feature_extraction import FeatureHasher
 from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer, TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier
-from sklearn.naive_bayes import BernoulliNB, GaussianNB
+from sklearn.naive_bayes import BernoulliNB, CategoricalNB, GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.preprocessing import (
     FunctionTransformer,
     Normalizer,
     OneHotEncoder,
+    OrdinalEncoder,
     QuantileTransformer,
     StandardScaler,
 )
@@ -122,3 +123,18 @@ def test_linear_maps_before_other_models(last):
     pipeline = Pipeline([("components", PCA(2)), ("last", last)]).fit(ROWS, LABELS)
     with pytest.raises(ValueError, match=r"'components' \(PCA\) can be compiled only before a linear model"):
         unkernel.compile(pipeline, sample=ROWS)
+
+
+def test_categorical_naive_bayes():
+    words = np.array([["a", "x"], ["b", "y"], ["a", "é"], ["c", "x"]] * 6, dtype=object)
+    encoder = OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1)
+    pipeline = Pipeline([("codes", encoder), ("last", CategoricalNB())]).fit(words, np.arange(24) % 3)
+    fast = unkernel.compile(pipeline)
+    np.testing.assert_allclose(fast.predict_proba(words), pipeline.predict_proba(words), rtol=1e-9)
+    assert list(fast.plan.feature_names) == ["x0 = a", "x0 = b", "x0 = c", "x1 = x", "x1 = y", "x1 = é"]
+    for unknown in (pipeline, fast):
+        with pytest.raises(ValueError, match=r"Negative values|'z' is not one of the 3 known categories"):
+            unknown.predict(np.array([["z", "x"]], dtype=object))
+    numbers = Pipeline([("last", CategoricalNB())]).fit(np.arange(24)[:, None] % 3, np.arange(24) % 2)
+    with pytest.raises(ValueError, match="takes the columns of an OrdinalEncoder"):
+        unkernel.compile(numbers)

@@ -13,7 +13,7 @@ from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.feature_selection import chi2, f_classif
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge, RidgeClassifier, SGDClassifier
 from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import Binarizer, MinMaxScaler, OneHotEncoder, StandardScaler
+from sklearn.preprocessing import Binarizer, MinMaxScaler, OneHotEncoder, OrdinalEncoder, StandardScaler
 from sklearn.svm import SVC, LinearSVC
 
 from unkernel.records.sklearn.supported_steps import Supported
@@ -98,9 +98,9 @@ def _make_trial(class_: Any, name: str, parameter: str, value: Any) -> Iterator[
     step.set_params(**parameters)
     if (hasattr(step, "predict") or name in _COMBINED) and name not in ("Pipeline", "RFE", "RFECV"):
         y = np.linspace(-1, 1, N_ROWS) if name in _REGRESSORS else _classes(name)
-        scaler = MinMaxScaler() if name in ("MultinomialNB", "ComplementNB") else StandardScaler()
-        pipeline = Pipeline([("scale", scaler), ("last", step)])
-        yield Trial(name, parameter, value, pipeline, numbers(), y)
+        first = _FIRST_STEPS.get(name, StandardScaler())
+        X = categories() if isinstance(first, OrdinalEncoder) else numbers()
+        yield Trial(name, parameter, value, Pipeline([("first", first), ("last", step)]), X, y)
         return
     X = _records(name, parameters)
     earlier_steps: list[tuple[str, Any]] = []
@@ -128,6 +128,11 @@ def _classes(name: str) -> Any:
     return MULTICLASS_LABELS if name == "OneVsOneClassifier" else LABELS
 
 
+_FIRST_STEPS = {
+    "MultinomialNB": MinMaxScaler(),
+    "ComplementNB": MinMaxScaler(),
+    "CategoricalNB": OrdinalEncoder(),
+}
 _COMBINED: dict[str, dict[str, Any]] = {
     "VotingRegressor": {"estimators": OBJECTS["<regressions>"]},
     "StackingRegressor": {"estimators": OBJECTS["<regressions>"]},

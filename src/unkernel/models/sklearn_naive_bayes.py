@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from unkernel.models.decision import Decision, Softmax
 from unkernel.models.linear import LinearModel
 
-NAIVE_BAYES = ("MultinomialNB", "ComplementNB", "BernoulliNB", "GaussianNB")
+NAIVE_BAYES = ("MultinomialNB", "ComplementNB", "BernoulliNB", "GaussianNB", "CategoricalNB")
 
 
 def is_naive_bayes(estimator: Any) -> bool:
@@ -23,13 +23,15 @@ def from_naive_bayes(estimator: Any, *, rows_are_prepared: bool = False) -> Line
 
     Parameters
     ----------
-    estimator : MultinomialNB, ComplementNB, BernoulliNB or GaussianNB
+    estimator : MultinomialNB, ComplementNB, BernoulliNB, GaussianNB or CategoricalNB
     rows_are_prepared : bool, default=False
-        Whether the model gets binarized rows (BernoulliNB) or squared distances from the means of all
-        classes, one class after the other (GaussianNB), as plans of pipelines make them.
+        Whether the model gets binarized rows (BernoulliNB), squared distances from the means of all classes,
+        one class after the other (GaussianNB), or one feature per category (CategoricalNB), as plans of
+        pipelines make them.
     """
     name = type(estimator).__name__
-    if not rows_are_prepared and (name == "GaussianNB" or getattr(estimator, "binarize", None) is not None):
+    changes_rows = name in ("GaussianNB", "CategoricalNB") or getattr(estimator, "binarize", None) is not None
+    if changes_rows and not rows_are_prepared:
         raise ValueError(
             f"{name} changes its rows before it scores them, and a model of rows does not: give it as the "
             f"last step of a pipeline, such as make_pipeline({name}())"
@@ -37,7 +39,7 @@ def from_naive_bayes(estimator: Any, *, rows_are_prepared: bool = False) -> Line
     classes = np.asarray(estimator.classes_)
     if len(classes) < 2:
         raise ValueError(f"{name} was trained on one class: it answers the same for each record")
-    read = {"GaussianNB": _read_gaussian, "BernoulliNB": _read_bernoulli}.get(name, _read_multinomial)
+    read = _READERS.get(name, _read_multinomial)
     with np.errstate(all="ignore"):
         weights, intercept = read(estimator)
         if len(classes) == 2:
@@ -78,3 +80,15 @@ def _read_gaussian(estimator: Any) -> tuple[Log, Log]:
     weights = np.kron(np.eye(n_classes), np.full((n_columns, 1), -0.5))
     intercept = np.log(estimator.class_prior_) - 0.5 * np.log(2.0 * np.pi * variances).sum(axis=1)
     return weights, intercept
+
+
+def _read_categorical(estimator: Any) -> tuple[Log, Log]:
+    weights = [np.asarray(logarithms, dtype=np.float64).T for logarithms in estimator.feature_log_prob_]
+    return np.concatenate(weights), np.array(estimator.class_log_prior_, dtype=np.float64)
+
+
+_READERS = {
+    "BernoulliNB": _read_bernoulli,
+    "GaussianNB": _read_gaussian,
+    "CategoricalNB": _read_categorical,
+}

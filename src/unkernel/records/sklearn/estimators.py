@@ -61,6 +61,7 @@ ESTIMATORS: dict[str, Supported] = {
     "ComplementNB": Supported(_BAYES, _CHANCES, {"norm": used_in_fit(False, True)}),
     "BernoulliNB": Supported(_BAYES, _CHANCES, {"binarize": any_of("any", 0.0, 1.0)}),
     "GaussianNB": Supported(_BAYES, _CHANCES, {"var_smoothing": used_in_fit(1e-9, 0.1)}),
+    "CategoricalNB": Supported(_BAYES, f"{_CHANCES}; behind an `OrdinalEncoder`", {}),
     "OneVsRestClassifier": Supported(
         "sklearn.multiclass",
         "labels and scores; probabilities where the classifiers inside have them",
