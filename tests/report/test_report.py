@@ -14,11 +14,11 @@ import unkernel
 from reference.pages import Page
 from unkernel import PolyLogisticRegression, PolySVC, RecordEncoder, TreeSVC
 from unkernel.measures.class_measures import ClassMeasures
+from unkernel.measures.permutation import compute_permutation_losses
 from unkernel.measures.predictions import Examples, predict_examples
 from unkernel.report import report
 from unkernel.report.markup import clean_text, element, escape_html, table
 from unkernel.report.options import Costs
-from unkernel.report.sections.columns import compute_permutation_importances
 from unkernel.report.sections.thresholds import BEST_F1, CHEAPEST, MODEL_THRESHOLD, choose_thresholds
 
 pytestmark = pytest.mark.skipif(
@@ -154,7 +154,7 @@ def test_a_column_that_decides_is_more_important_than_noise():
     y = ["old" if record["age"] > 45 else "young" for record in X]
     fast = unkernel.compile(make_pipeline(RecordEncoder(), PolySVC(degree=2)).fit(X, y), measure=False)
     measures = ClassMeasures(predict_records(fast, X, y))
-    name, losses = compute_permutation_importances(measures)
+    name, losses = compute_permutation_losses(measures, n_repeats=5, max_records=2000)
     assert name == "accuracy"
     assert losses["age"].mean() > 0.2 > abs(losses["noise"].mean()) * 2
 
