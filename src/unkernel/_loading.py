@@ -58,6 +58,8 @@ for _name, (_description, _loader) in _KINDS.items():
 # Functions of upper rooms that lower rooms call.
 repr_html.register("report", "unkernel.report.build_report:report")
 repr_html.register("html", "unkernel.report.notebook_tables:make_notebook_html")
+repr_html.register("permutation_losses", "unkernel.measures.permutation:measure_permutation_losses")
+repr_html.register("shape", "unkernel.report.shape_drawing:draw_shape")
 repr_html.register("lazy_records", "unkernel.distributed.collections.frames:LazyRecords")
 repr_html.register("lazy_answers", "unkernel.distributed.collections.scoring:lazy_answers")
 

@@ -9,6 +9,8 @@ if TYPE_CHECKING:
     from unkernel.engines.compilation import compile
     from unkernel.engines.explain.explanation import Contribution, Explanation, Heavy
     from unkernel.engines.explain.fragments import Fragment, TreeExplanation
+    from unkernel.engines.explain.importances import Importances
+    from unkernel.engines.explain.shapes import Cell, Shape
     from unkernel.engines.records.bound_records import BoundRecord
     from unkernel.engines.records.classifier import RecordClassifier
     from unkernel.engines.rows.answer_cache import CacheInfo
@@ -25,6 +27,8 @@ else:
             "unkernel.engines.compilation": "compile",
             "unkernel.engines.explain.explanation": "Contribution Explanation Heavy",
             "unkernel.engines.explain.fragments": "Fragment TreeExplanation",
+            "unkernel.engines.explain.importances": "Importances",
+            "unkernel.engines.explain.shapes": "Cell Shape",
             "unkernel.engines.records.bound_records": "BoundRecord",
             "unkernel.engines.records.classifier": "RecordClassifier",
             "unkernel.engines.rows.answer_cache": "CacheInfo",
@@ -40,13 +44,16 @@ __all__ = [
     "BoundRecord",
     "CacheInfo",
     "Candidate",
+    "Cell",
     "CompiledClassifier",
     "Contribution",
     "Explanation",
     "Fragment",
     "Heavy",
+    "Importances",
     "OneRowScorer",
     "RecordClassifier",
+    "Shape",
     "TreeClassifier",
     "TreeExplanation",
     "TreeKernel",

@@ -85,11 +85,11 @@ def _renumber(
     ranks = -np.sort(-ranks, axis=1)
     weights = model.weights
     if model.sets and not sets:
-        ranks, weights = _split_into_monomials(model, ranks)
+        ranks, weights = split_into_monomials(model, ranks)
     return encode(ranks, model.degree, sets), weights
 
 
-def _split_into_monomials(model: ConjunctionModel, ranks: _Ranks) -> tuple[_Ranks, _Weights]:
+def split_into_monomials(model: ConjunctionModel, ranks: _Ranks) -> tuple[_Ranks, _Weights]:
     """Split sets into monomials; the weight of each set is divided among the monomials of its features."""
     sizes = (ranks >= 0).sum(axis=1)
     is_single, is_pair = sizes == 1, sizes == 2

@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from unkernel.engines.explain.explanation import AND, Explanation, Heavy
 from unkernel.engines.explain.fragments import TreeExplanation
+from unkernel.engines.explain.importances import Importances
 from unkernel.measures.number_format import format_signed
 from unkernel.report.markup import Bar, Html, table
 
+_MAX_LISTED_TERMS = 25
 _NO_BAR = 0.0  # the share of a bar of no length
 
 
@@ -54,6 +58,26 @@ def _tabulate_sums(
     if against is not None:
         caption += f": {for_class} against {against}"
     return table(head, rows, caption=caption, marked=[len(parts)])
+
+
+def make_importance_table(importances: Importances, caption: str) -> Html:
+    """Return a table of the shares of columns and pairs of columns, and of the losses if they are known."""
+    head = ["columns", "share of variance"]
+    if importances.measure is not None:
+        head += [f"loss of {importances.measure}", "deviation"]
+    largest = float(np.abs(importances.shares).max(initial=0.0)) or 1.0
+    rows = []
+    for names, share in zip(
+        importances.columns[:_MAX_LISTED_TERMS], importances.shares.tolist(), strict=False
+    ):
+        row: list[Any] = [AND.join(names), Bar(f"{100 * share:.1f} %", share / largest)]
+        if importances.measure is not None:
+            losses = importances.losses.get(names[0]) if len(names) == 1 else None
+            row += ["", ""] if losses is None else [f"{losses.mean():+.4f}", f"{losses.std():.4f}"]
+        rows.append(row)
+    n_hidden = len(importances.columns) - len(rows)
+    note = f"; {n_hidden:,} with less are not listed" if n_hidden > 0 else ""
+    return table(head, rows, caption=f"{caption}{note}")
 
 
 def make_bars(values: Sequence[float], longest: float) -> list[Bar]:

@@ -8,9 +8,11 @@ from typing import Any
 from unkernel.engines import CompiledClassifier, RecordClassifier, TreeClassifier
 from unkernel.engines.explain.explanation import Explanation
 from unkernel.engines.explain.fragments import TreeExplanation
+from unkernel.engines.explain.importances import Importances
+from unkernel.engines.explain.shapes import Shape
 from unkernel.models.base import Model
 from unkernel.parsing.parser_model import SavedModel
-from unkernel.report.explanation_tables import make_explanation_table
+from unkernel.report.explanation_tables import make_explanation_table, make_importance_table
 from unkernel.report.markup import Html, element, facts
 from unkernel.report.model_summary import (
     describe_classifier,
@@ -54,6 +56,16 @@ def _(value: Any) -> Html:
 @_make_table.register(TreeExplanation)
 def _(value: Any) -> Html:
     return make_explanation_table(value)
+
+
+@_make_table.register
+def _(value: Importances) -> Html:
+    return make_importance_table(value, "Importances")
+
+
+@_make_table.register
+def _(value: Shape) -> Html:
+    return Html(value.to_svg())
 
 
 def _make_facts_table(value: Any, facts_of_value: dict[str, str]) -> Html:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unkernel._core import RecordScorer
+from unkernel.data.repr_html import ask
 from unkernel.data.threads import thread_count
 from unkernel.engines.classifier_files import make_classifier
 from unkernel.engines.delegation import delegate, delegate_property
@@ -25,6 +26,7 @@ from unkernel.records.plan import Plan
 
 if TYPE_CHECKING:
     from unkernel.engines.explain.explanation import Explanation
+    from unkernel.engines.explain.importances import Importances
 
 KIND = "records"  # kind in the metadata of files
 _PLAN = "plan."  # prefix of the plan's arrays in files
@@ -230,6 +232,73 @@ class RecordClassifier(RecordAnswers, CompiledEstimator, RestoredObject):
     explain = explain_one
 
     heaviest = delegate(CompiledClassifier.heaviest, to="classifier")
+
+    def importances(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        qid: Any = None,
+        max_records: int = 10_000,
+        n_repeats: int = 5,
+        n_jobs: int | None = None,
+    ) -> Importances:
+        """Compute the importances of columns and pairs of columns for given records.
+
+        Parameters
+        ----------
+        X : DataFrame, Arrow table, list of dicts, dict of columns, or array of shape (n_records, n_columns)
+            The records.
+        y : array-like of shape (n_records,), default=None
+            The correct labels or values. If they are given, the loss of quality when a column's values are
+            shuffled among the records is measured, too.
+        qid : array-like of shape (n_records,), default=None
+            Groups, for rankings.
+        max_records : int, default=10_000
+            Largest number of records to use. Of more, a sample is drawn, always the same.
+        n_repeats : int, default=5
+            Number of shuffles of each column.
+        n_jobs : int, default=None
+            Number of threads; None means 1 and -1 means all processors.
+
+        Returns
+        -------
+        Importances
+            The shares of columns and pairs in the variance of the scores, and the losses. Its method
+            ``shape`` gives the contribution of a column by its values.
+
+        See Also
+        --------
+        explain_one : Explain the score of one record.
+        heaviest : List the largest weights.
+
+        Examples
+        --------
+        >>> from sklearn.pipeline import make_pipeline
+        >>> from unkernel import PolySVC, RecordEncoder, compile
+        >>> people = [{"job": job, "city": city} for job in ("clerk", "pilot") for city in ("Rome", "Oslo")]
+        >>> pipeline = make_pipeline(RecordEncoder(min_count=1), PolySVC(C=10, gamma=1))
+        >>> fast = compile(pipeline.fit(people, [0, 1, 1, 1]))
+        >>> fast.importances(people).columns
+        [('job',), ('city',), ('job', 'city')]
+        """
+        from unkernel.engines.explain import importances
+
+        importances.check_importances(self.plan, self.decision)
+        importances.check_count("max_records", max_records)
+        importances.check_count("n_repeats", n_repeats)
+        rows = self._encode(X, n_jobs)
+        if not rows.shape[0]:
+            raise ValueError("X is empty: importances are computed for given records")
+        encoding = importances.encode_records(self.plan, X, rows, max_records)
+        measure, losses = None, {}
+        if y is not None:
+            measure, losses = ask(
+                "permutation_losses", self, rows, y, qid, n_repeats=n_repeats, max_records=max_records
+            )
+        return importances.compute_importances(
+            self.classifier.model, self.decision, encoding, measure, losses
+        )
 
     # --- Files ----------------------------------------------------------------------------------------
 
