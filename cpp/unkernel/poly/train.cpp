@@ -14,6 +14,7 @@
 #include "unkernel/solve/dual_coordinate_descent.hpp"
 #include "unkernel/solve/gram_rows.hpp"
 #include "unkernel/solve/kernel_newton.hpp"
+#include "unkernel/solve/logistic_descent.hpp"
 
 namespace unkernel::poly {
 namespace {
@@ -268,6 +269,52 @@ Trained train_task(const DistinctRows& examples, const Task& task, const WarmSta
   } catch (const std::bad_alloc&) { throw refused_memory(estimate, storage, duals); }
 }
 
+// Two classes: dual coordinate descent from the duals in `trained`. It may end early where Newton's method is
+// faster.
+solve::Outcome descend_to_logistic(const StoredRows& stored, const DistinctRows& examples,
+                                   const TrainOptions& options, Monitor& monitor, WeightVectors& vectors,
+                                   Trained& trained) {
+  const std::vector<solve::Costs> costs = costs_against_rest(examples, {options.C, options.class_weights}, 0);
+  vectors[0] = LargeArray<double>(stored.dimension());
+  solve::LogisticDescent solver(stored.passes(), costs, trained.duals, vectors[0].span(),
+                                {options.tolerance, options.max_epochs, options.seed, options.threads},
+                                monitor);
+  solve::Outcome outcome = solver.run({"training", 0, 1, 0, 0, 0, 1.0});
+  trained.duals = solver.duals();
+  return outcome;
+}
+
+// Any number of classes: Newton's method from the duals in `trained`, continuing `outcome`.
+void finish_by_newton(const StoredRows& stored, const DistinctRows& examples, const TrainOptions& options,
+                      Monitor& monitor, WeightVectors& vectors, Trained& trained, solve::Outcome& outcome) {
+  const std::size_t outputs = vectors.size();
+  const auto count = static_cast<std::size_t>(examples.rows());
+  const solve::RowPasses& rows = stored.passes();
+  const auto loss = logistic_loss_of(examples, {options.C, options.class_weights});
+  std::vector<double> coefficients(count * outputs);
+  for (std::size_t i = 0; i < count; ++i) {
+    for (std::size_t k = 0; k < outputs; ++k) coefficients[k * count + i] = trained.duals[i * outputs + k];
+  }
+  solve::KernelNewton solver(rows, *loss, std::move(coefficients), stored.dimension(), monitor);
+  const solve::Outcome finished =
+      solver.run(options.tolerance, options.max_epochs - outcome.epochs, {"training", 0, 1, 0, 0, 0, 1.0});
+  for (std::size_t k = 0; k < outputs; ++k) {
+    const std::span<const double> u = solver.coefficients(k);
+    for (std::size_t i = 0; i < count; ++i) trained.duals[i * outputs + k] = u[i];
+    vectors[k] = LargeArray<double>(stored.dimension());
+    rows.add(0, static_cast<std::int64_t>(count), u.data(), vectors[k].data());
+  }
+  for (const History::Pass& pass : finished.history.passes())
+    outcome.history.note({outcome.epochs + pass.number, pass.objective, pass.bound});
+  outcome.epochs += finished.epochs;
+  // The solver uses kernel values only; if they are huge, the objective of the weights may differ from the
+  // result of the solver.
+  outcome.dual_objective = finished.dual_objective;
+  outcome.objective = objective_at(vectors, rows, *loss, trained.duals);
+  outcome.converged = outcome.relative_gap() <= options.tolerance;
+  outcome.history.note({outcome.epochs, outcome.objective, outcome.dual_objective});
+}
+
 }  // namespace
 
 int problem_count(int classes) { return classes == 2 ? 1 : classes; }
@@ -294,31 +341,21 @@ Trained train_logistic(const DistinctRows& examples, const TrainOptions& options
   Trained trained;
   trained.storage = options.map.degree == 1 ? Storage::on_the_fly
                                             : choose_storage(options.storage, estimate, options.memory);
-  const auto loss = logistic_loss_of(examples, {options.C, options.class_weights});
-  std::vector<double> coefficients(count * outputs, 0.0);
+  trained.duals.resize(count * outputs, 0.0);
   for_each_warm_row(examples, start, outputs, [&](std::size_t i, std::span<const double> duals) {
-    for (std::size_t k = 0; k < outputs; ++k) coefficients[k * count + i] = duals[k];
+    std::ranges::copy(duals, trained.duals.begin() + static_cast<std::ptrdiff_t>(i * outputs));
   });
   monitor.report({"expanding", 0, 1, 0, 0, examples.rows(), 1.0});
   const auto rows = store_rows(examples, map_options(options), trained.storage, SplitPlan{}, monitor);
   trained.dimension = rows->dimension();
-  solve::KernelNewton solver(rows->passes(), *loss, std::move(coefficients), rows->dimension(), monitor);
-  trained.outcomes.push_back(
-      solver.run(options.tolerance, options.max_epochs, {"training", 0, 1, 0, 0, 0, 1.0}));
   WeightVectors vectors(outputs);
-  trained.duals.resize(count * outputs);
-  for (std::size_t k = 0; k < outputs; ++k) {
-    const std::span<const double> u = solver.coefficients(k);
-    for (std::size_t i = 0; i < count; ++i) trained.duals[i * outputs + k] = u[i];
-    vectors[k] = LargeArray<double>(rows->dimension());
-    rows->passes().add(0, static_cast<std::int64_t>(count), u.data(), vectors[k].data());
+  solve::Outcome outcome;
+  if (outputs == 1) outcome = descend_to_logistic(*rows, examples, options, monitor, vectors, trained);
+  if (!outcome.converged && outcome.epochs < options.max_epochs) {
+    vectors = WeightVectors(outputs);
+    finish_by_newton(*rows, examples, options, monitor, vectors, trained, outcome);
   }
-  // The solver uses kernel values only; if they are huge, the objective of the weights may differ from the
-  // result of the solver.
-  solve::Outcome& outcome = trained.outcomes.front();
-  outcome.objective = objective_at(vectors, rows->passes(), *loss, trained.duals);
-  outcome.converged = outcome.relative_gap() <= options.tolerance;
-  outcome.history.note({outcome.epochs, outcome.objective, outcome.dual_objective});
+  trained.outcomes.push_back(std::move(outcome));
   static_cast<Conjunctions&>(trained) = conjunctions_of(*rows, vectors);
   return trained;
 }

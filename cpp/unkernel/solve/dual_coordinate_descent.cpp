@@ -7,6 +7,7 @@
 
 #include "unkernel/base/parallel.hpp"
 #include "unkernel/base/random.hpp"
+#include "unkernel/solve/neighbour_order.hpp"
 
 namespace unkernel::solve {
 namespace {
@@ -73,7 +74,7 @@ void DualCoordinateDescent::run_part(double target) {
 void DualCoordinateDescent::sweep() {
   ++state_.epoch;
   collect_awake_rows();
-  shuffle_neighbours();
+  shuffle_neighbours(state_.random, state_.awake, shuffled_);
   rows_.visit_awake_rows(loss_, state_);
   rows_.revisit_busy_rows(loss_, state_);
 }

@@ -85,7 +85,6 @@ class DualCoordinateDescent {
 
   // active_set.cpp
   void collect_awake_rows();
-  void shuffle_neighbours();
   void wake_all_rows();
   void reactivate_awake_rows();
 

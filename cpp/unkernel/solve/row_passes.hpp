@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "unkernel/solve/gram_rows.hpp"
+#include "unkernel/solve/logistic_sweep.hpp"
 #include "unkernel/solve/loss.hpp"
 #include "unkernel/solve/row_view.hpp"
 #include "unkernel/solve/sweep.hpp"
@@ -33,6 +34,8 @@ class RowPasses {
   virtual void revisit_busy_rows(const Loss& loss, SweepState& state) const = 0;
   virtual GapSums certify(const Loss& loss, SweepState& state, std::int64_t begin,
                           std::int64_t end) const = 0;
+  // An epoch of dual coordinate descent for the logistic loss (logistic_sweep.hpp).
+  virtual void visit_logistic_rows(LogisticState& state) const = 0;
 
   // --- Supported by some views only ---
 
@@ -87,6 +90,12 @@ class PassesOver final : public RowPasses {
     return with_loss(loss, [&]<class LossKind>(const LossKind&) {
       return RowSweep<LossKind, Rows>(loss, rows_, state).certify(begin, end);
     });
+  }
+
+  void visit_logistic_rows(LogisticState& state) const override {
+    LogisticSweep<Rows> sweep(rows_, state);
+    sweep.visit_rows();
+    sweep.revisit_busy_rows();
   }
 
   bool has_kernel() const override { return KernelView<Rows>; }

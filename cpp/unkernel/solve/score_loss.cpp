@@ -5,13 +5,10 @@
 #include <stdexcept>
 #include <utility>
 
+#include "unkernel/solve/logistic_term.hpp"
+
 namespace unkernel::solve {
 namespace {
-
-// Returns log(1 + exp(x)) without overflow.
-double softplus(double x) { return std::max(x, 0.0) + std::log1p(std::exp(-std::abs(x))); }
-
-double entropy_term(double share) { return share > 0.0 ? -share * std::log(share) : 0.0; }
 
 struct SquaredHingeTerm {
   static constexpr SquaredLoss squared_hinge{Loss::squared_hinge};
@@ -25,28 +22,6 @@ struct SquaredHingeTerm {
   }
   static double largest_curvature(const Costs& c) { return 2.0 * (c.negative + c.positive); }
   static double dual(const Costs& c, double u) { return squared_hinge.dual(c, u); }
-};
-
-struct LogisticTerm {
-  static double value(const Costs& c, double f) {
-    return c.positive * softplus(-f) + c.negative * softplus(f);
-  }
-  static void derivatives(const Costs& c, double f, double& gradient, double& curvature) {
-    const double tail = std::exp(-std::abs(f));
-    const double larger_share = 1.0 / (1.0 + tail);
-    const double smaller_share = tail * larger_share;
-    const double positive = f > 0.0 ? larger_share : smaller_share;
-    const double negative = f > 0.0 ? smaller_share : larger_share;
-    gradient = c.negative * positive - c.positive * negative;
-    curvature = (c.positive + c.negative) * larger_share * smaller_share;
-  }
-  static double largest_curvature(const Costs& c) { return 0.25 * (c.negative + c.positive); }
-  static double dual(const Costs& c, double u) {
-    const double total = c.positive + c.negative;
-    if (total == 0.0) return 0.0;
-    const double share = std::clamp((c.positive - u) / total, 0.0, 1.0);
-    return total * (entropy_term(share) + entropy_term(std::clamp((c.negative + u) / total, 0.0, 1.0)));
-  }
 };
 
 template <class Term>

@@ -168,7 +168,8 @@ class PolyLearner(PreparedLearner, RowLearner):
         self, training_set: TrainingSet, start: Start, on_progress: OnProgress | None, *, loss: str
     ) -> PolySolution:
         """Train all weights under an l2 penalty, row by row."""
-        self._steps = "Newton steps" if loss == "logistic" else "epochs"
+        is_softmax = loss == "logistic" and len(training_set.factors) > 2
+        self._steps = "Newton steps" if is_softmax else "epochs"
         hashes, duals = self._match_duals(start.duals)
         return training_set.rows.train(
             self._make_row_options(loss),

@@ -59,7 +59,7 @@ class PolyLogisticRegression(PolyClassifier):
         Relative duality gap at which training stops: (P - D) / P <= tol, where P and D are the primal and the
         dual objective.
     max_iter : int, default=1000
-        Largest number of Newton steps.
+        Largest number of Newton steps; for two classes and ``penalty="l2"``, of passes over the rows.
     class_weight : dict, "balanced" or None, default=None
         Factors of C for each class; "balanced" gives all classes the same total weight.
     warm_start : bool, default=False
@@ -68,7 +68,7 @@ class PolyLogisticRegression(PolyClassifier):
     n_jobs : int or None, default=None
         Number of threads; None means 1 and -1 means all processors. The result does not depend on it.
     random_state : int, RandomState or None, default=None
-        Seed of the order in which weights are visited.
+        Seed of the order in which weights, or rows, are visited.
     verbose : int, default=0
         1 prints how training ended; 2 adds one line per second.
 
@@ -85,7 +85,8 @@ class PolyLogisticRegression(PolyClassifier):
     gap_ : float
         Certified relative duality gap.
     n_iter_ : int
-        Newton steps.
+        Newton steps; for two classes and ``penalty="l2"``, passes over the rows (and Newton steps, if those
+        follow because passes would take longer).
     history_ : History
         Objective and lower bound of the optimum, pass by pass; ``to_frame()`` gives a frame of pandas.
     gamma_ : float

@@ -1,0 +1,175 @@
+#include "unkernel/solve/logistic_descent.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <stdexcept>
+
+#include "unkernel/base/elementary.hpp"
+#include "unkernel/base/parallel.hpp"
+#include "unkernel/solve/logistic_term.hpp"
+#include "unkernel/solve/neighbour_order.hpp"
+
+namespace unkernel::solve {
+namespace {
+
+constexpr std::int64_t rows_at_once = 4096;  // in passes over all rows
+
+struct LogisticSums {
+  double loss = 0.0;
+  double dual = 0.0;             // sum of g_i(u_i)
+  double squared_weights = 0.0;  // w'w = sum_i u_i f_i
+};
+
+}  // namespace
+
+LogisticDescent::LogisticDescent(const RowPasses& rows, std::span<const Costs> costs,
+                                 std::span<const double> start, std::span<double> weights,
+                                 const LogisticOptions& options, Monitor& monitor)
+    : rows_(rows), costs_(costs), options_(options), state_{{}, weights, monitor, Random(options.seed)} {
+  state_.coordinates.resize(costs.size());
+  for (std::size_t i = 0; i < costs.size(); ++i) {
+    LogisticCoordinate& c = state_.coordinates[i];
+    c.costs = costs[i];
+    c.u = std::clamp(start[i], -c.costs.negative, c.costs.positive);
+    c.curvature = rows_.squared_norm(static_cast<std::int64_t>(i));
+    if (!std::isfinite(c.curvature)) {
+      throw std::invalid_argument(
+          "the kernel of a row with itself is not finite: scale the features, or lower gamma or coef0");
+    }
+  }
+  state_.order.resize(costs.size());
+}
+
+std::vector<double> LogisticDescent::duals() const {
+  std::vector<double> duals;
+  for (const LogisticCoordinate& c : state_.coordinates) duals.push_back(c.u);
+  return duals;
+}
+
+void LogisticDescent::sum_weights() {
+  std::ranges::fill(state_.weights, 0.0);
+  const std::vector<double> u = duals();
+  for (std::int64_t begin = 0; begin < rows_.size(); begin += rows_at_once) {
+    state_.monitor.throw_if_stopped();
+    rows_.add(begin, std::min(rows_.size(), begin + rows_at_once), u.data(), state_.weights.data());
+  }
+}
+
+// LogisticSums over all rows, in blocks of fixed size, so that the result does not depend on the number of threads.
+void LogisticDescent::certify(Outcome& outcome) {
+  sum_weights();
+  std::vector<double> scores(state_.coordinates.size());
+  std::vector<LogisticSums> parts(static_cast<std::size_t>((rows_.size() + rows_at_once - 1) / rows_at_once));
+  parallel_ranges(options_.threads, rows_.size(), rows_at_once, [&](std::int64_t begin, std::int64_t end) {
+    state_.monitor.throw_if_stopped();
+    LogisticSums& sums = parts[static_cast<std::size_t>(begin / rows_at_once)];
+    rows_.dots(begin, end, state_.weights.data(), scores.data());
+    for (std::int64_t i = begin; i < end; ++i) {
+      const LogisticCoordinate& c = state_.coordinates[static_cast<std::size_t>(i)];
+      const double f = scores[static_cast<std::size_t>(i)];
+      sums.loss += LogisticTerm::value(c.costs, f);
+      sums.dual += LogisticTerm::dual(c.costs, c.u);
+      sums.squared_weights += c.u * f;
+    }
+  });
+  LogisticSums total;
+  for (const LogisticSums& part : parts) {
+    total.loss += part.loss;
+    total.dual += part.dual;
+    total.squared_weights += part.squared_weights;
+  }
+  outcome.objective = 0.5 * total.squared_weights + total.loss;
+  if (!std::isfinite(outcome.objective)) {
+    throw std::invalid_argument("the objective is not finite: lower C or the sample weights");
+  }
+  outcome.dual_objective = std::max(total.dual - 0.5 * total.squared_weights, 0.0);
+  outcome.converged = outcome.objective - outcome.dual_objective <= options_.tolerance * outcome.objective;
+  outcome.history.note({outcome.epochs, outcome.objective, outcome.dual_objective});
+  state_.squared_weights = total.squared_weights;
+}
+
+double LogisticDescent::dual_objective() const {
+  double value = 0.0;
+  for (const LogisticCoordinate& c : state_.coordinates) value += LogisticTerm::dual(c.costs, c.u);
+  return value - 0.5 * state_.squared_weights;
+}
+
+void LogisticDescent::sweep() {
+  std::iota(state_.order.begin(), state_.order.end(), 0);
+  shuffle_neighbours(state_.random, state_.order, buffer_);
+  rows_.visit_logistic_rows(state_);
+}
+
+void LogisticDescent::scale_costs(double scale) {
+  for (std::size_t i = 0; i < costs_.size(); ++i) {
+    state_.coordinates[i].costs = {scale * costs_[i].positive, scale * costs_[i].negative};
+  }
+}
+
+// Does nothing for a start other than 0.
+void LogisticDescent::grow_costs(Outcome& outcome, Progress& progress) {
+  constexpr double largest_product = 64.0;  // of the costs of a row and its kernel, on average, at the start
+  constexpr double growth = 4.0;            // in each epoch
+  double products = 0.0;
+  for (const LogisticCoordinate& c : state_.coordinates) {
+    if (c.u != 0.0) return;
+    products += (c.costs.positive + c.costs.negative) * c.curvature;
+  }
+  double scale = largest_product * static_cast<double>(state_.coordinates.size()) / products;
+  if (!(scale > 0.0)) return;
+  for (; scale < 1.0 && outcome.epochs < options_.max_epochs; scale *= growth) {
+    scale_costs(scale);
+    sweep();
+    ++outcome.epochs;
+    report(progress, outcome);
+  }
+  scale_costs(1.0);
+}
+
+// Returns whether the gap falls so slowly that Newton's method is likely to be faster: it takes the time of
+// some fifty epochs.
+bool LogisticDescent::falls_too_slowly(double goal) const {
+  constexpr std::size_t compared = 10;  // epochs
+  constexpr double most_epochs = 50.0;
+  if (gaps_.size() <= 2 * compared) return false;
+  const double gap = gaps_.back();
+  const double before = gaps_[gaps_.size() - 1 - compared];
+  if (!(gap < before)) return true;
+  return static_cast<double>(compared) * natural_logarithm(gap / goal) > most_epochs * natural_logarithm(before / gap);
+}
+
+void LogisticDescent::report(Progress& progress, const Outcome& outcome) {
+  progress.epoch = outcome.epochs;
+  progress.active = rows_.size();
+  progress.relative_gap = outcome.relative_gap();
+  progress.objective = outcome.objective;
+  progress.bound = outcome.dual_objective;
+  state_.monitor.report(progress);
+}
+
+Outcome LogisticDescent::run(Progress progress) {
+  Outcome outcome;
+  certify(outcome);
+  if (outcome.converged) return outcome;
+  grow_costs(outcome, progress);
+  while (outcome.epochs < options_.max_epochs) {
+    sweep();
+    ++outcome.epochs;
+    gaps_.push_back(state_.estimated_gap);
+    outcome.dual_objective = dual_objective();
+    outcome.objective = outcome.dual_objective + state_.estimated_gap;
+    report(progress, outcome);
+    outcome.history.note({outcome.epochs, outcome.objective, outcome.dual_objective});
+    const double goal = options_.tolerance * outcome.objective;
+    if (state_.estimated_gap <= goal) {
+      certify(outcome);
+      if (outcome.converged) return outcome;
+    }
+    if (falls_too_slowly(goal)) break;
+  }
+  certify(outcome);
+  return outcome;
+}
+
+}  // namespace unkernel::solve
