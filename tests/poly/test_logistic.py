@@ -90,6 +90,50 @@ def test_the_optimum_is_certified_for_any_c(seed, degree, binary, classes, logar
     assert twin.dual_bound(kind, Phi, scores_of(clf, X), y, costs) >= objective * (1 - 1e-4)
 
 
+@settings(max_examples=25)
+@given(
+    seed=st.integers(0, 10**6),
+    degree=st.integers(1, 3),
+    binary=st.booleans(),
+    storage=st.sampled_from(["on_the_fly", "condensed"]),
+    logarithm=st.floats(-4, 4),
+)
+def test_with_l2_the_optimum_is_certified_for_any_c_and_storage(seed, degree, binary, storage, logarithm):
+    """Large C needs growing costs, and often Newton steps after the passes."""
+    X, y = make_problem(seed, rows=25, features=4, binary=binary, duplicates=seed % 2 == 0)
+    options = {"C": 10.0**logarithm, "gamma": 0.7, "tol": 1e-5, "max_iter": 10**5, "random_state": 0}
+    clf = PolyLogisticRegression(degree, penalty="l2", storage=storage, **options).fit(X, y)
+    costs = np.full(len(y), clf.C)
+    assert clf.gap_ <= 1e-5
+    objective = twin.model_objective("logistic", clf.to_model(), X, y, costs, l1=0.0, l2=1.0)
+    assert clf.objective_ == pytest.approx(objective, rel=1e-8)
+    Phi = reference.expand(X, degree=degree, gamma=0.7, coef0=1.0)
+    bound = twin.dual_bound("logistic", Phi, scores_of(clf, X), y, costs, l1=0.0, l2=1.0)
+    assert bound <= objective * (1 + 1e-9)
+
+
+def test_with_l2_a_warm_start_needs_no_pass():
+    X, y = wide_problem(True, 2)
+    clf = PolyLogisticRegression(C=0.5, gamma=0.5, penalty="l2", warm_start=True, random_state=0).fit(X, y)
+    weights, passes = clf.to_model().weights, clf.n_iter_
+    assert clf.fit(X, y).n_iter_ == 0 < passes
+    assert clf.to_model().weights == pytest.approx(weights, rel=1e-9, abs=1e-12)
+    fresh = PolyLogisticRegression(C=0.6, gamma=0.5, penalty="l2", random_state=0).fit(X, y)
+    warm = clf.set_params(C=0.6).fit(X, y)
+    assert warm.n_iter_ < fresh.n_iter_
+    assert warm.objective_ == pytest.approx(fresh.objective_, rel=2e-3)
+
+
+@pytest.mark.parametrize("storage", ["on_the_fly", "condensed"])
+def test_with_l2_results_do_not_depend_on_the_number_of_threads(storage):
+    X, y = wide_problem(True, 2)
+    options = {"C": 2.0, "penalty": "l2", "storage": storage, "random_state": 0}
+    one = PolyLogisticRegression(**options).fit(X, y)
+    three = PolyLogisticRegression(n_jobs=3, **options).fit(X, y)
+    assert np.array_equal(one.to_model().weights, three.to_model().weights)
+    assert (one.objective_, one.gap_) == (three.objective_, three.gap_)
+
+
 def test_objective_equals_liblinears():
     X, y = make_problem(11, rows=300, features=7, binary=False)
     clf = PolyLogisticRegression(C=0.8, gamma=0.3, tol=1e-7).fit(X, y)

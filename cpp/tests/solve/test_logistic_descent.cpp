@@ -1,5 +1,5 @@
-// Dual coordinate descent for the logistic loss against slow references: bisection for one row, and objectives
-// computed from scratch for all rows.
+// Dual coordinate descent for the logistic loss against slow references: bisection for one row, and
+// objectives computed from scratch for all rows.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>

@@ -56,7 +56,7 @@ void LogisticDescent::sum_weights() {
   }
 }
 
-// LogisticSums over all rows, in blocks of fixed size, so that the result does not depend on the number of threads.
+// Sums over all rows, in blocks of fixed size, so that the result does not depend on the number of threads.
 void LogisticDescent::certify(Outcome& outcome) {
   sum_weights();
   std::vector<double> scores(state_.coordinates.size());
@@ -136,7 +136,8 @@ bool LogisticDescent::falls_too_slowly(double goal) const {
   const double gap = gaps_.back();
   const double before = gaps_[gaps_.size() - 1 - compared];
   if (!(gap < before)) return true;
-  return static_cast<double>(compared) * natural_logarithm(gap / goal) > most_epochs * natural_logarithm(before / gap);
+  return static_cast<double>(compared) * natural_logarithm(gap / goal) >
+         most_epochs * natural_logarithm(before / gap);
 }
 
 void LogisticDescent::report(Progress& progress, const Outcome& outcome) {

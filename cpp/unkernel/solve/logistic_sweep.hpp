@@ -48,7 +48,6 @@ struct LogisticState {
   std::vector<std::int32_t> order{};  // the rows to visit
   std::vector<std::int32_t> busy{};   // the rows to visit again at the end of the epoch
   double busy_above = std::numeric_limits<double>::infinity();
-  double negligible_gap = 0.0;  // rows with smaller gaps make no step
   double estimated_gap = 0.0;
   double squared_weights = 0.0;  // w'w
 };
@@ -141,7 +140,6 @@ class LogisticSweep {
     const double distance = std::abs(c.u - point.best_u);
     if (!(distance > 0.0)) return 0.0;
     const double gap = 0.5 * distance * distance / (point.variance + distance / 3.0);
-    if (gap < state_.negligible_gap) return gap;
     const double u = best_logistic_u(c, f, point);
     const double change = u - c.u;
     c.u = u;
