@@ -86,7 +86,7 @@ def measure_table(report: Report, table: Table, contenders: Sequence[Contender])
     for contender in contenders:
         place = f"{table.name}, {contender.name}"
         if table.texts and not contender.takes_texts:
-            report.leave_out(place, "it takes no texts")
+            report.leave_out(place, "it takes neither texts nor sparse rows")
             continue
         try:
             found = result_of_fork(lambda one=contender: judged(one, table, parts), seconds=SECONDS)

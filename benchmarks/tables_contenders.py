@@ -76,7 +76,7 @@ class Contender:
     quick : bool
         Whether a short run has it.
     takes_texts : bool
-        Whether it can be given a table with texts.
+        Whether it takes texts, or the sparse rows of their words.
     """
 
     name: str
@@ -231,14 +231,9 @@ def fit_catboost(table: Table, parts: Parts) -> Fitted:
 def fit_hist_gradient_boosting(table: Table, parts: Parts) -> Fitted:
     columns = TypedColumns(table, parts.train, MOST_VALUES_OF_HIST)
 
-    def transform(frame: pd.DataFrame) -> Any:
-        found = columns.transform(frame)
-        return found.toarray() if sparse.issparse(found) else found
-
     kind = HistGradientBoostingClassifier if table.target == CLASSES else HistGradientBoostingRegressor
-    told = {"categorical_features": columns.places_of_categories(parts.train)} if table.texts else {}
-    model = kind(random_state=SEED, **told).fit(transform(parts.train), targets(table, parts))
-    return fitted(table, model, transform, columns)
+    model = kind(random_state=SEED).fit(columns.transform(parts.train), targets(table, parts))
+    return fitted(table, model, columns.transform, columns)
 
 
 def numbers_of(table: Table, frame: pd.DataFrame) -> list[str]:
@@ -293,7 +288,13 @@ CONTENDERS: Sequence[Contender] = (
     Contender(OURS, "unkernel", fit_encoder_and_pairs, quick=True),
     Contender(LIGHTGBM, "lightgbm", fit_lightgbm, quick=True),
     Contender(LINEAR, "sklearn", fit_linear, quick=True),
-    Contender("scikit-learn, HistGradientBoosting", "sklearn", fit_hist_gradient_boosting, quick=True),
+    Contender(
+        "scikit-learn, HistGradientBoosting",
+        "sklearn",
+        fit_hist_gradient_boosting,
+        quick=True,
+        takes_texts=False,
+    ),
     Contender("scikit-learn, random forest", "sklearn", fit_random_forest),
     Contender("XGBoost", "xgboost", fit_xgboost),
     Contender("CatBoost", "catboost", fit_catboost),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -132,12 +133,13 @@ def test_contenders_are_judged_by_the_same_measures(houses, kind):
     import tables_contenders
 
     table, parts = houses[kind]
+    without_texts = replace(table, texts=())
     seen = 0
     for contender in tables_contenders.CONTENDERS:
-        if not contender.is_here() or not contender.takes_texts:
+        if not contender.is_here() or contender.name == "EBM":  # which takes long
             continue
         seen += 1
-        found = tables.judged(contender, table, parts)
+        found = tables.judged(contender, table if contender.takes_texts else without_texts, parts)
         assert 0 <= found["error"] < (1.0 if kind == "numbers" else np.log(2)), contender.name
         assert found["training"] > 0 and found["one record"] > 0 and found["stored"] > 0
         assert found.get("ROC area", 1.0) > 0.9
