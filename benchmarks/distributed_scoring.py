@@ -78,7 +78,7 @@ class Bytes:
         self.count = 0
 
     @contextlib.contextmanager
-    def counted(self) -> Iterator[None]:
+    def count_bytes(self) -> Iterator[None]:
         module = distributed.comm.tcp
         to_frames, from_frames = module.to_frames, module.from_frames
 
@@ -185,7 +185,7 @@ def add_figures(report: Report, task: str, score: Scoring, clients: dict[int, Cl
     for client in clients.values():
         score(client)  # start-up: the processes import their modules
     sent = Bytes()
-    with sent.counted():
+    with sent.count_bytes():
         score(clients[2])
     works = {f"{count}": lambda client=client: score(client) for count, client in clients.items()}
     times = take_turns(works, 2 if report.quick else 3, wall_seconds)

@@ -76,7 +76,7 @@ def text_of(paper: Paper, saved: Saved, name: str) -> str:
         figures = [figure for figure in saved.figures if figure.task.split(",")[0] == task]
         if figures:
             parts.append(f"### {task.capitalize()}\n\n{inspect.getdoc(redraw)}")
-            parts.append(shown(paper, task, figures, name))
+            parts.append(format_figures(paper, task, figures, name))
         elif task in saved.left_out:
             parts.append(f"### {task.capitalize()}\n\nLeft out: {saved.left_out[task]}")
     missing = [f"- {what}: {reason}" for what, reason in paper.missing.items()]
@@ -84,7 +84,7 @@ def text_of(paper: Paper, saved: Saved, name: str) -> str:
     return "\n\n".join(part for part in parts if part)
 
 
-def shown(paper: Paper, task: str, figures: list[Figure], name: str) -> str:
+def format_figures(paper: Paper, task: str, figures: list[Figure], name: str) -> str:
     if task not in paper.axes:
         rows = [replace(figure, task=figure.task.partition(", ")[2]) for figure in figures]
         return "\n\n".join(page.table(group) for group in page.group_by_columns(rows))

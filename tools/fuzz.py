@@ -319,7 +319,7 @@ def is_reader(name: str) -> bool:
     return path.startswith(READERS)
 
 
-def report_coverage(files: Sequence[dict[str, Any]], least: float) -> int:
+def report_coverage(files: Sequence[dict[str, Any]], min_percent: float) -> int:
     print("| reader | lines | reached | share |\n|---|---:|---:|---:|")
     lines = reached = 0
     for file in sorted(files, key=lambda file: file["filename"]):
@@ -332,7 +332,7 @@ def report_coverage(files: Sequence[dict[str, Any]], least: float) -> int:
         print(f"| {name} | {summary['count']} | {summary['covered']} | {summary['percent']:.1f} % |")
     share = 100 * reached / max(lines, 1)
     print(f"| sum | {lines} | {reached} | {share:.1f} % |")
-    return int(share < least)
+    return int(share < min_percent)
 
 
 def parsed(words: Sequence[str] | None = None) -> argparse.Namespace:

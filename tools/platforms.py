@@ -265,7 +265,7 @@ def check_windows(result: Result, _arguments: Sequence[str]) -> None:
 
 def check_pythons(result: Result, arguments: Sequence[str]) -> None:
     """Build one wheel with this Python; install and test it in a fresh environment of each Python."""
-    pythons = [found for name in arguments or default_pythons() if (found := shutil.which(name))]
+    pythons = [path for name in arguments or default_pythons() if (path := shutil.which(name))]
     if not pythons:
         raise FailedError("there is no other Python: name some, or set PYTHONS")
     folder = BUILD / result.target

@@ -85,10 +85,8 @@ class Report:
         new_figure = Figure(task, contender, figure, unit, number, version, repeats, spread, note, at)
         self.figures.append(new_figure)
         place = "" if at is None else f" at {at:g}"
-        print(
-            f"  {task}, {contender}{place}: {figure} {shown(new_figure)}{f' ({note})' if note else ''}",
-            flush=True,
-        )
+        remark = f" ({note})" if note else ""
+        print(f"  {task}, {contender}{place}: {figure} {format_with_unit(new_figure)}{remark}", flush=True)
 
     def leave_out(self, what: str, reason: object) -> None:
         """Record that a contender or a task is left out, and the reason."""
@@ -137,7 +135,7 @@ def saved(folder: Path = RESULTS) -> Iterator[Saved]:
         yield read(path)
 
 
-def shown(figure: Figure) -> str:
+def format_with_unit(figure: Figure) -> str:
     """Return the number with its unit."""
     return f"{digits(figure)} {figure.unit}".strip()
 

@@ -41,12 +41,12 @@ svm = PolySVC(degree=2, gamma=1, C=0.01, random_state=0)
 naive = 1 / (1 + np.exp(-svm.fit(X_train, y_train).decision_function(X_test)))
 calibrated = CalibratedClassifierCV(svm, cv=3).fit(X_train, y_train)
 logistic = PolyLogisticRegression(degree=2, gamma=1, penalty="l2", C=0.3).fit(X_train, y_train)
-found = {
+probabilities_of = {
     "PolySVC, sigmoid of score": naive,
     "PolySVC, calibrated": calibrated.predict_proba(X_test)[:, 1],
     "PolyLogisticRegression": logistic.predict_proba(X_test)[:, 1],
 }
-for name, probabilities in found.items():
+for name, probabilities in probabilities_of.items():
     print(f"{name:25} log loss {log_loss(y_test, probabilities):.3f}")
 
 # %%
@@ -61,7 +61,7 @@ for name, probabilities in found.items():
 
 fig, (left, right) = plt.subplots(1, 2, figsize=(10, 4.4), layout="constrained")
 colors = ("#8a8a8a", "#d55e00", "#0072b2")
-for (name, probabilities), color, marker in zip(found.items(), colors, "sDo", strict=True):
+for (name, probabilities), color, marker in zip(probabilities_of.items(), colors, "sDo", strict=True):
     CalibrationDisplay.from_predictions(
         y_test, probabilities, n_bins=10, strategy="quantile", name=name, ax=left, color=color, marker=marker
     )

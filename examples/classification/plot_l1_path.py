@@ -52,22 +52,28 @@ for C, size, accuracy in list(zip(Cs, sizes, accuracies, strict=True))[::3]:
 
 def weights(model):
     """Return the nonzero weights of a model; negative weights favour the first class."""
-    named = unkernel.compile(make_pipeline(encoder, model))  # knows the names of the columns
+    compiled = unkernel.compile(make_pipeline(encoder, model))  # knows the names of the columns
     return {
         conjunction.label: conjunction.weight
         if conjunction.for_class == model.classes_[1]
         else -conjunction.weight
-        for conjunction in named.heaviest(1000)
+        for conjunction in compiled.heaviest(1000)
     }
 
 
-along = [weights(model) for model in models]
-followed = sorted(along[-1], key=lambda label: -abs(along[-1][label]))[:6]
+weights_along_path = [weights(model) for model in models]
+followed = sorted(weights_along_path[-1], key=lambda label: -abs(weights_along_path[-1][label]))[:6]
 
 fig, (left, right) = plt.subplots(1, 2, figsize=(11, 4.6), layout="constrained", width_ratios=(3, 2))
 palette = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9"]
 for label, color in zip(followed, palette, strict=True):
-    left.plot(Cs, [found.get(label, 0.0) for found in along], color=color, label=label, linewidth=2)
+    left.plot(
+        Cs,
+        [weights_of_model.get(label, 0.0) for weights_of_model in weights_along_path],
+        color=color,
+        label=label,
+        linewidth=2,
+    )
 left.axhline(0, color="#8a8a8a", linewidth=0.8)
 left.set(xscale="log", xlabel="C", title=f"weights (below 0: speaks for “{models[0].classes_[0]}”)")
 fig.legend(loc="outside lower left", ncols=2, frameon=False, fontsize=8)

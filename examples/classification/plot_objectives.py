@@ -76,10 +76,10 @@ for axis, values, title in (
     (axes[0], f1, "F1 score of test texts"),
     (axes[1], area, "ROC area of test texts"),
 ):
-    for (name, found), color, marker in zip(
+    for (name, values_by_cost), color, marker in zip(
         values.items(), ("#8a8a8a", "#e69f00", "#d55e00", "#0072b2"), "sD^o", strict=True
     ):
-        axis.plot(Cs, found, color=color, marker=marker, label=name)
+        axis.plot(Cs, values_by_cost, color=color, marker=marker, label=name)
     axis.set(xscale="log", xlabel="C", title=title)
     axis.grid(alpha=0.3)
     axis.spines[["top", "right"]].set_visible(False)

@@ -60,21 +60,21 @@ print(measures[["model", "measure", "value", "low", "high"]].round(3).to_string(
 # The page has an interval of 95 % confidence for each measure. Those of the two models overlap: 228 test rows
 # do not tell which of them is better.
 
-shown = ["accuracy", "precision", "recall", "F1", "ROC area"]
+measure_names = ["accuracy", "precision", "recall", "F1", "ROC area"]
 fig, axis = plt.subplots(figsize=(8, 3.6), layout="constrained")
 for shift, color, marker, name in zip((-0.12, 0.12), ("#0072b2", "#d55e00"), "os", models, strict=True):
-    own = measures[measures.model == name].set_index("measure").loc[shown]
-    places = np.arange(len(shown)) + shift
+    of_model = measures[measures.model == name].set_index("measure").loc[measure_names]
+    places = np.arange(len(measure_names)) + shift
     axis.errorbar(
-        own.value,
+        of_model.value,
         places,
-        xerr=[own.value - own.low, own.high - own.value],
+        xerr=[of_model.value - of_model.low, of_model.high - of_model.value],
         fmt=marker,
         color=color,
         capsize=4,
         label=name,
     )
-axis.set_yticks(range(len(shown)), shown)
+axis.set_yticks(range(len(measure_names)), measure_names)
 axis.invert_yaxis()
 axis.xaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
 axis.set_xlabel("on the test rows, with intervals of 95 % confidence")

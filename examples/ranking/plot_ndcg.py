@@ -61,8 +61,8 @@ scores = {
     .decision_function(X_test),
     "RankSVM, degree 2": RankSVM(C=1, degree=2, gamma=1.0).fit(X, y, qid=qid).decision_function(X_test),
 }
-for name, found in scores.items():
-    print(f"{name:31} NDCG@10 {ndcg_score(y_test, found, qid_test, k=10):.3f}")
+for name, scores_of_method in scores.items():
+    print(f"{name:31} NDCG@10 {ndcg_score(y_test, scores_of_method, qid_test, k=10):.3f}")
 
 # %%
 # NDCG at every depth
@@ -73,10 +73,10 @@ for name, found in scores.items():
 
 depths = range(1, 11)
 fig, axis = plt.subplots(figsize=(8, 4), layout="constrained")
-for (name, found), color, marker in zip(
+for (name, scores_of_method), color, marker in zip(
     scores.items(), ("#8a8a8a", "#56b4e9", "#009e73", "#0072b2"), "sD^o", strict=True
 ):
-    curve = [ndcg_score(y_test, found, qid_test, k=k) for k in depths]
+    curve = [ndcg_score(y_test, scores_of_method, qid_test, k=k) for k in depths]
     axis.plot(depths, curve, color=color, marker=marker, label=name)
 axis.set(xlabel="k", ylabel="NDCG@k of the test queries", xticks=depths)
 axis.legend(loc="upper center", bbox_to_anchor=(0.5, -0.15), ncols=2, frameon=False)

@@ -51,11 +51,14 @@ print(f"{on_cluster.n_iter_} passes, gap {on_cluster.gap_:.1e}, objective {on_cl
 
 parts = [block(seed) for seed in range(N_BLOCKS)]
 X, y = sparse.vstack([X for X, _ in parts]).tocsr(), np.concatenate([y for _, y in parts])
-alone = CuttingPlaneSVC(C=0.1, solver="cutting_plane").fit(X, y)
-print(f"{alone.n_iter_} passes, gap {alone.gap_:.1e}, objective {alone.objective_:.2f}")
+on_one_machine = CuttingPlaneSVC(C=0.1, solver="cutting_plane").fit(X, y)
+print(
+    f"{on_one_machine.n_iter_} passes, gap {on_one_machine.gap_:.1e}, "
+    f"objective {on_one_machine.objective_:.2f}"
+)
 
 X_test, y_test = block(seed=N_BLOCKS)
-for name, model in (("cluster", on_cluster), ("one machine", alone)):
+for name, model in (("cluster", on_cluster), ("one machine", on_one_machine)):
     print(f"{name:12} {model.score(X_test, y_test):.1%} of the test rows correct")
 
 # %%
@@ -75,7 +78,7 @@ print(on_cluster.traffic_)
 # Both models have an objective within 0.1 % of the best, so their weights are nearly the same.
 
 fig, (left, right) = plt.subplots(1, 2, figsize=(9.5, 4), layout="constrained")
-left.plot(alone.coef_.ravel(), on_cluster.coef_.ravel(), ".", color="#0072b2", alpha=0.4)
+left.plot(on_one_machine.coef_.ravel(), on_cluster.coef_.ravel(), ".", color="#0072b2", alpha=0.4)
 left.axline((0, 0), slope=1, color="#8a8a8a", linewidth=0.8)
 left.set(xlabel="one machine", ylabel="cluster", title="weights of the two models", aspect="equal")
 kilobytes = {name: count / 1e3 / on_cluster.n_iter_ for name, count in on_cluster.traffic_.items()}

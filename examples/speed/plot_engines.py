@@ -81,8 +81,8 @@ def measured_engines(svc):
     return points
 
 
-found = {degree: measured_engines(svc) for degree, svc in machines.items()}
-for degree, points in found.items():
+points_of_degree = {degree: measured_engines(svc) for degree, svc in machines.items()}
+for degree, points in points_of_degree.items():
     for name, (megabytes, microseconds) in points.items():
         print(f"degree {degree}, {name:16} {megabytes:7.3f} MB {microseconds:8.2f} µs per row")
 
@@ -97,7 +97,7 @@ for degree, points in found.items():
 
 fig, axes = plt.subplots(1, 2, figsize=(11, 4.5), sharex=True, sharey=True, layout="constrained")
 colors = {"SVC": "#8a8a8a", "pruned": "#d55e00"}
-for axis, (degree, points) in zip(axes, found.items(), strict=True):
+for axis, (degree, points) in zip(axes, points_of_degree.items(), strict=True):
     for name, (megabytes, microseconds) in points.items():
         axis.plot(megabytes, microseconds, "o", color=colors.get(name, "#0072b2"), markersize=9)
         place, side = ((-9, 4), "right") if name == "pruned" else ((9, -4), "left")

@@ -91,17 +91,17 @@ measured = {
     "the same, compiled": latencies(fast.predict_one, records),
     "PolySVC, degree 2, compiled": latencies(fast_pairs.predict_one, records),
 }
-for name, taken in measured.items():
-    print(f"{name:32} median {np.median(taken):8.1f} µs, 99 % within {np.percentile(taken, 99):8.1f} µs")
+for name, times in measured.items():
+    print(f"{name:32} median {np.median(times):8.1f} µs, 99 % within {np.percentile(times, 99):8.1f} µs")
 
 # %%
-# The figure shows the share of calls that took at most so long, up to 99 %.
+# For each time, the figure shows the share of calls that took at most this time, up to 99 %.
 
 fig, axis = plt.subplots(figsize=(8, 4), layout="constrained")
-for (name, taken), color in zip(measured.items(), ("#8a8a8a", "#0072b2", "#d55e00"), strict=True):
+for (name, times), color in zip(measured.items(), ("#8a8a8a", "#0072b2", "#d55e00"), strict=True):
     shares = np.arange(1, 100) / 100
-    label = f"{name}: median {np.median(taken):,.1f} µs"
-    axis.plot(np.quantile(taken, shares), shares, color=color, label=label, linewidth=2)
+    label = f"{name}: median {np.median(times):,.1f} µs"
+    axis.plot(np.quantile(times, shares), shares, color=color, label=label, linewidth=2)
 axis.set(xscale="log", xlabel="CPU microseconds per record", ylabel="share of calls")
 axis.yaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
 axis.legend(loc="upper center", bbox_to_anchor=(0.5, -0.15), frameon=False)

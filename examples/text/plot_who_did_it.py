@@ -103,10 +103,10 @@ for size in sizes:
     )
 
 fig, axis = plt.subplots(figsize=(8, 4), layout="constrained")
-for (name, found), color, marker in zip(
+for (name, accuracies), color, marker in zip(
     accuracy.items(), ("#8a8a8a", "#e69f00", "#0072b2"), "sDo", strict=True
 ):
-    axis.plot(sizes, found, color=color, marker=marker, label=name)
+    axis.plot(sizes, accuracies, color=color, marker=marker, label=name)
 axis.set(xscale="log", xlabel="training texts", title="test texts whose actor is found", xticks=sizes)
 axis.set_xticklabels(sizes)
 axis.minorticks_off()

@@ -44,10 +44,10 @@ nodes, labels, held_out = [], [], []
 for package in PACKAGES:
     files = sorted((Path(sysconfig.get_path("stdlib")) / package).rglob("*.py"))
     for number, file in enumerate(file for file in files if "test" not in file.parent.name):
-        found = list(functions(file))
-        nodes += found
-        labels += [package] * len(found)
-        held_out += [number % 3 == 1] * len(found)
+        functions_of_file = list(functions(file))
+        nodes += functions_of_file
+        labels += [package] * len(functions_of_file)
+        held_out += [number % 3 == 1] * len(functions_of_file)
 labels, test = np.array(labels), np.array(held_out)
 print(f"{(~test).sum():,} functions to train on, {test.sum()} to test on")
 

@@ -67,7 +67,7 @@ class Trial:
             assert is_old or self.task.alike(folder / name, self.place / "new" / name), f"{name} at {moment}"
 
 
-def drawn(trial: Trial, rng: random.Random, events: int) -> list[Moment]:
+def draw_moments(trial: Trial, rng: random.Random, events: int) -> list[Moment]:
     """Return one to three random moments, each of a random kind."""
     kinds = [
         lambda: AfterSeconds(rng.uniform(0, trial.seconds)),
@@ -89,7 +89,7 @@ def campaign(kills: int, seed: int, task_names: Iterable[str] = TASKS) -> Counte
             events = trial.events()
             while trial.kills.total() < share:
                 try:
-                    trial.round(drawn(trial, rng, events))
+                    trial.round(draw_moments(trial, rng, events))
                 except AssertionError as error:
                     counts["failures"] += 1
                     print(f"{name}: {error}", file=sys.stderr)

@@ -47,7 +47,7 @@ def campaign(kills: int, seed: int) -> int:
     """Train repeatedly, killing a worker each time; return how many losses were noticed."""
     rng = random.Random(seed)
     X, y = make_rows(1, rows=600)
-    alone = CuttingPlaneSVC(tol=TOL, C=0.1).fit(X, y)
+    expected = CuttingPlaneSVC(tol=TOL, C=0.1).fit(X, y)
     recoveries = 0
     options = {"n_workers": WORKERS, "threads_per_worker": 1, "dashboard_address": ":0"}
     with LocalCluster(**options) as cluster, Client(cluster) as client:
@@ -60,7 +60,7 @@ def campaign(kills: int, seed: int) -> int:
             seconds = min(seconds, time.perf_counter() - began)
             timer.join()
             assert learner.gap_ <= TOL, learner.gap_
-            assert abs(learner.objective_ / alone.objective_ - 1) <= 2 * TOL, learner.objective_
+            assert abs(learner.objective_ / expected.objective_ - 1) <= 2 * TOL, learner.objective_
             recoveries += learner.n_recoveries_
     return recoveries
 

@@ -122,7 +122,7 @@ def test_a_killed_run_resumes(kind, folder, kill_after, monkeypatch):
 @pytest.mark.hostile
 def test_a_run_resumes_after_several_kills(folder, kill_after, monkeypatch):
     X, y = make_rows()
-    alone = CuttingPlaneSVC(**HARD).fit(X, y)
+    uninterrupted_fit = CuttingPlaneSVC(**HARD).fit(X, y)
     for _ in range(4):
         kill_after(4)
         with pytest.raises(Killed):
@@ -131,8 +131,8 @@ def test_a_run_resumes_after_several_kills(folder, kill_after, monkeypatch):
         names = {path.name for path in (folder / "problem-0").iterdir()}
         assert len(names) <= 4 * 5 + 1  # one cut per round and one at the start of each run
     learner = CuttingPlaneSVC(checkpoint=folder, **HARD)
-    assert passes_of_this_run(learner, X, y) < alone.n_iter_
-    assert learner.objective_ == pytest.approx(alone.objective_, rel=1.1e-4)
+    assert passes_of_this_run(learner, X, y) < uninterrupted_fit.n_iter_
+    assert learner.objective_ == pytest.approx(uninterrupted_fit.objective_, rel=1.1e-4)
 
 
 def test_a_run_with_a_checkpoint_is_the_run_without(folder):
@@ -166,8 +166,8 @@ def test_runs_of_many_classes_resume(problem, folder, kill_after, monkeypatch):
     """The run resumes in the class where it was killed; earlier classes stay unchanged."""
     X, y = make_rows(3)
     options = HARD | {"loss": "squared_hinge"}
-    alone = CuttingPlaneSVC(checkpoint=folder, **options)
-    everything = passes_of_this_run(alone, X, y)
+    uninterrupted_fit = CuttingPlaneSVC(checkpoint=folder, **options)
+    everything = passes_of_this_run(uninterrupted_fit, X, y)
     learner = CuttingPlaneSVC(checkpoint=folder, **options)
     kill_after(12, problem)
     with pytest.raises(Killed):
@@ -175,7 +175,7 @@ def test_runs_of_many_classes_resume(problem, folder, kill_after, monkeypatch):
     monkeypatch.undo()
     assert (folder / f"problem-{problem}" / "state.uk").exists()
     assert passes_of_this_run(learner, X, y) < everything
-    assert learner.objective_ == pytest.approx(alone.objective_, rel=2e-4)
+    assert learner.objective_ == pytest.approx(uninterrupted_fit.objective_, rel=2e-4)
     assert not folder.exists()
 
 
@@ -199,8 +199,8 @@ def test_a_run_stopped_by_max_iter_resumes(folder):
 def test_another_cost_or_tolerance_resumes_from_the_same_cuts(killed):
     learner, X, y = killed
     learner.set_params(C=0.8, tol=1e-3, max_cuts=50).fit(X, y)
-    alone = CuttingPlaneSVC(C=0.8, tol=1e-3).fit(X, y)
-    assert learner.objective_ == pytest.approx(alone.objective_, rel=1.1e-3)
+    uninterrupted_fit = CuttingPlaneSVC(C=0.8, tol=1e-3).fit(X, y)
+    assert learner.objective_ == pytest.approx(uninterrupted_fit.objective_, rel=1.1e-3)
 
 
 def test_max_cuts_may_be_lower_than_the_number_of_stored_cuts(killed):
@@ -291,14 +291,14 @@ def test_training_on_files_resumes(folder, tmp_path, kill_after, monkeypatch):
     X, y = make_rows()
     path = tmp_path / "rows.svm"
     write_svmlight(path, X, y)
-    alone = CuttingPlaneSVC(**HARD).fit(path)
+    uninterrupted_fit = CuttingPlaneSVC(**HARD).fit(path)
     learner = CuttingPlaneSVC(checkpoint=folder, **HARD)
     kill_after(10)
     with pytest.raises(Killed):
         learner.fit(path)
     monkeypatch.undo()
-    assert passes_of_this_run(learner, path) < alone.n_iter_
-    assert learner.objective_ == pytest.approx(alone.objective_, rel=1.1e-4)
+    assert passes_of_this_run(learner, path) < uninterrupted_fit.n_iter_
+    assert learner.objective_ == pytest.approx(uninterrupted_fit.objective_, rel=1.1e-4)
     assert not folder.exists()
 
 

@@ -230,8 +230,8 @@ def test_heaviest_and_explain_name_conjunctions():
 def test_a_path_is_the_same_as_one_fit_after_the_other():
     X, y, qid = make_ranking(9, rows=200, groups=10)
     for ranker in RankSVM(degree=2, tol=1e-6, gamma=0.3).path(X, y, [0.01, 0.1, 1.0], qid):
-        alone = RankSVM(C=ranker.C, degree=2, tol=1e-6, gamma=0.3).fit(X, y, qid)
-        assert ranker.objective_ == pytest.approx(alone.objective_, rel=2e-6)
+        separate = RankSVM(C=ranker.C, degree=2, tol=1e-6, gamma=0.3).fit(X, y, qid)
+        assert ranker.objective_ == pytest.approx(separate.objective_, rel=2e-6)
         assert ranker.gap_ <= 1e-6
         assert ranker.gamma_ == 0.3
 
@@ -253,8 +253,8 @@ def test_a_killed_run_resumes(tmp_path):
     with pytest.warns(ConvergenceWarning):
         ranker.fit(X, y, qid)
     ranker.set_params(max_iter=1000).fit(X, y, qid)
-    alone = RankSVM(degree=2, C=10, tol=1e-5).fit(X, y, qid)
-    assert ranker.objective_ == pytest.approx(alone.objective_, rel=2e-5)
+    separate = RankSVM(degree=2, C=10, tol=1e-5).fit(X, y, qid)
+    assert ranker.objective_ == pytest.approx(separate.objective_, rel=2e-5)
     with pytest.warns(ConvergenceWarning):
         ranker.set_params(max_iter=4).fit(X, y, qid)
     with pytest.raises(ValueError, match="other rows"):

@@ -52,9 +52,9 @@ def test_pair_weights_equal_the_ndcg_loss_of_swaps(y, seed, groups):
 
 def test_all_rows_as_one_group_are_one_query():
     X, y, _, _ = small_groups(2)
-    alone = RankSVM(pair_weight="ndcg").fit(X, y)
+    ungrouped = RankSVM(pair_weight="ndcg").fit(X, y)
     grouped = RankSVM(pair_weight="ndcg").fit(X, y, np.full(len(y), 7))
-    assert np.array_equal(alone.coef_, grouped.coef_)
+    assert np.array_equal(ungrouped.coef_, grouped.coef_)
 
 
 def test_two_labels_in_one_group_weigh_the_same():

@@ -375,9 +375,9 @@ def test_rows_of_no_weight_do_not_count():
     X_spoilt, y_spoilt = X.copy(), y.copy()
     X_spoilt[::3], y_spoilt[::3] = 1e6, 9
     clf = CuttingPlaneSVC(**EXACT).fit(X_spoilt, y_spoilt, weights)
-    alone = CuttingPlaneSVC(**EXACT).fit(X[weights > 0], y[weights > 0])
+    on_weighted_rows = CuttingPlaneSVC(**EXACT).fit(X[weights > 0], y[weights > 0])
     assert clf.classes_.tolist() == [0, 1]
-    assert clf.objective_ == pytest.approx(alone.objective_, rel=2e-7)
+    assert clf.objective_ == pytest.approx(on_weighted_rows.objective_, rel=2e-7)
 
 
 def test_a_saved_file_that_was_cut_is_refused(tmp_path):

@@ -146,8 +146,8 @@ def test_a_path_has_the_objective_of_single_fits(estimator):
     assert [fitted.C for fitted in path] == Cs
     for C, fitted in zip(Cs, path, strict=True):
         single = unkernel.PolySVC if isinstance(estimator, PolySVC) else type(estimator)
-        alone = single(**(estimator.get_params() | {"C": C})).fit(X, y)
-        assert fitted.objective_ == pytest.approx(alone.objective_, rel=3e-4)
+        single_fit = single(**(estimator.get_params() | {"C": C})).fit(X, y)
+        assert fitted.objective_ == pytest.approx(single_fit.objective_, rel=3e-4)
         assert fitted.gap_ <= 1e-4
         assert fitted.feature_names_in_.tolist() == NAMES
     with pytest.raises(ValueError, match="'C' parameter"):
@@ -157,11 +157,11 @@ def test_a_path_has_the_objective_of_single_fits(estimator):
 def test_a_path_of_trees_is_its_single_fits():
     path = TreeSVC().path(TREES, KINDS, [0.5, 5.0])
     for fitted, C in zip(path, [0.5, 5.0], strict=True):
-        alone = TreeSVC(C=C).fit(TREES, KINDS)
-        np.testing.assert_array_equal(fitted.decision_function(TREES), alone.decision_function(TREES))
+        single_fit = TreeSVC(C=C).fit(TREES, KINDS)
+        np.testing.assert_array_equal(fitted.decision_function(TREES), single_fit.decision_function(TREES))
 
 
-def counted(monkeypatch) -> dict[str, int]:
+def count_calls(monkeypatch) -> dict[str, int]:
     """Count the calls that parse trees, and those that count and index subtrees for a kernel."""
     calls = {"parsed": 0, "counted": 0}
     parse, count = Forest.__init__, ExampleKernel.examples
@@ -182,7 +182,7 @@ def counted(monkeypatch) -> dict[str, int]:
 @pytest.mark.parametrize("solver", ["exact", "sampled"])
 @pytest.mark.parametrize("make_input", [list, tuple, Forest])
 def test_warm_starts_of_tree_learners_reuse_parsed_and_indexed_trees(monkeypatch, solver, make_input):
-    calls = counted(monkeypatch)
+    calls = count_calls(monkeypatch)
 
     def work_of_fit(kinds=KINDS, **parameters):
         trees = X if make_input is Forest else make_input(TREES)  # an equal list suffices
@@ -210,22 +210,22 @@ def test_warm_starts_notice_changed_trees():
     warm = TreeSVC(warm_start=True).fit(TREES, KINDS)
     longer = [*TREES, "(Q (WRB when) (VBZ is) (NP it))"]
     for trees, kinds in ((TREES[:-1], KINDS[:-1]), (longer, [*KINDS, KINDS[0]])):
-        alone = TreeSVC().fit(trees, kinds)
+        single_fit = TreeSVC().fit(trees, kinds)
         np.testing.assert_array_equal(
-            warm.fit(trees, kinds).decision_function(longer), alone.decision_function(longer)
+            warm.fit(trees, kinds).decision_function(longer), single_fit.decision_function(longer)
         )
     forest = Forest(TREES)
     warm.fit(forest, KINDS)
     forest.extend(longer[-1:])
     np.testing.assert_allclose(
-        warm.fit(forest, [*KINDS, KINDS[0]]).decision_function(longer), alone.decision_function(longer)
+        warm.fit(forest, [*KINDS, KINDS[0]]).decision_function(longer), single_fit.decision_function(longer)
     )
     changing = list(TREES)
     warm.fit(changing, KINDS)
     changing[0] = longer[-1]
-    alone = TreeSVC().fit(changing, KINDS)
+    single_fit = TreeSVC().fit(changing, KINDS)
     np.testing.assert_array_equal(
-        warm.fit(changing, KINDS).decision_function(longer), alone.decision_function(longer)
+        warm.fit(changing, KINDS).decision_function(longer), single_fit.decision_function(longer)
     )
 
 
@@ -287,9 +287,9 @@ def test_explanations_name_columns_and_classes(estimator):
     assert (why.for_class, why.against) == (winner, runner_up)
     np.testing.assert_allclose(why.comparison.numbers(why.score), scores[[winner, runner_up]], atol=1e-9)
     assert f"{winner} " in str(why).splitlines()[0] and f"against {runner_up} " in str(why).splitlines()[0]
-    alone = estimator.explain(row, of=1)
-    assert alone.for_class == 1 and alone.against is None
-    assert alone.comparison.numbers(alone.score) == pytest.approx((scores[1],))
+    single_fit = estimator.explain(row, of=1)
+    assert single_fit.for_class == 1 and single_fit.against is None
+    assert single_fit.comparison.numbers(single_fit.score) == pytest.approx((scores[1],))
     with pytest.raises(ValueError, match="is not one of the classes"):
         estimator.explain(row, of=7)
 

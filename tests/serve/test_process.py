@@ -168,7 +168,7 @@ def test_bad_clients_do_no_harm(files):
     with started(files["people"], "--max-body", "1M", "--max-seconds", "0.5") as server:
         server.log("model loaded")
 
-        def told(data: bytes) -> bytes:
+        def send_bytes(data: bytes) -> bytes:
             with socket.create_connection(("127.0.0.1", server.port), timeout=30) as client:
                 client.sendall(data)
                 result = b""
@@ -177,11 +177,11 @@ def test_bad_clients_do_no_harm(files):
                 return result
 
         post = b"POST /models/people/predict HTTP/1.1\r\nhost: x\r\n"
-        assert told(b"\0\1\2 nonsense\r\n\r\n").startswith(b"HTTP/1.1 400")
-        assert told(post + b"content-length: 1000000000\r\n\r\n").startswith(b"HTTP/1.1 413")
-        assert told(post + b"content-length: 10\r\n\r\n{").startswith(b"HTTP/1.1 408")
+        assert send_bytes(b"\0\1\2 nonsense\r\n\r\n").startswith(b"HTTP/1.1 400")
+        assert send_bytes(post + b"content-length: 1000000000\r\n\r\n").startswith(b"HTTP/1.1 413")
+        assert send_bytes(post + b"content-length: 10\r\n\r\n{").startswith(b"HTTP/1.1 408")
         chunked = post + b"transfer-encoding: chunked\r\n\r\n" + b"10000\r\n" + b" " * 65536 + b"\r\n"
-        assert told(chunked).startswith(b"HTTP/1.1 408")
+        assert send_bytes(chunked).startswith(b"HTTP/1.1 408")
         with httpx.Client(base_url=server.address) as client:
             deep = client.post("/models/people/predict", content=b"[" * 900_000)
             assert deep.status_code == 400

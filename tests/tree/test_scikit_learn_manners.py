@@ -178,8 +178,8 @@ def test_columns_of_tables_are_accepted_as_trees():
 def test_scores_do_not_depend_on_the_other_trees(estimator):
     clf = clone(estimator).fit(TEXTS, LABELS)
     together = clf.decision_function(TEXTS)
-    alone = [clf.decision_function([text])[0] for text in TEXTS[:20]]
-    np.testing.assert_allclose(alone, together[:20], rtol=1e-12)
+    one_by_one = [clf.decision_function([text])[0] for text in TEXTS[:20]]
+    np.testing.assert_allclose(one_by_one, together[:20], rtol=1e-12)
     order = np.random.default_rng(0).permutation(90)
     shuffled = clf.decision_function([TEXTS[i] for i in order])
     np.testing.assert_allclose(shuffled, together[order], rtol=1e-12)

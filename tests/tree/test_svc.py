@@ -325,11 +325,11 @@ def test_channels_that_the_examples_lack_are_refused():
     for combine in ("vectors", "sum", "product"):
         with pytest.raises(ValueError, match="needs vectors"):
             TreeSVC(combine=combine).fit(texts, y)
-    alone = Forest({}, vectors=np.eye(10))
+    vectors_without_trees = Forest({}, vectors=np.eye(10))
     for combine in ("trees", "sum", "product"):
         with pytest.raises(ValueError, match="needs trees"):
-            TreeSVC(combine=combine).fit(alone, y)
-    assert TreeSVC(C=10.0).fit(alone, y).predict(alone).tolist() == y.tolist()
+            TreeSVC(combine=combine).fit(vectors_without_trees, y)
+    assert TreeSVC(C=10.0).fit(vectors_without_trees, y).predict(vectors_without_trees).tolist() == y.tolist()
     for nothing in (Forest([None] * 10), Forest({"a": [None] * 10, "b": [None] * 10})):
         with pytest.raises(ValueError, match="no example has a tree"):
             TreeSVC().fit(nothing, y)

@@ -58,13 +58,13 @@ def content(text):
 @given(text=TEXT, size=st.integers(1, 200))
 def test_blocks_are_the_text(format, text, size):
     parts = list(read_column_blocks(io.BytesIO(text), format, on_error="skip", size=size))
-    whole = ColumnText(text, "<stream>", format, 0, "none", True, 1)
+    expected = ColumnText(text, "<stream>", format, 0, "none", True, 1)
     assert b"".join(part.text for part in parts) == text
-    assert [sentence for part in parts for sentence in content(part)] == content(whole)
+    assert [sentence for part in parts for sentence in content(part)] == content(expected)
     faults = [(error.line, error.column) for part in parts for error in part.skipped()]
-    assert len(faults) == len(whole.skipped())
+    assert len(faults) == len(expected.skipped())
     if format != "chunks":
-        assert faults == [(error.line, error.column) for error in whole.skipped()]
+        assert faults == [(error.line, error.column) for error in expected.skipped()]
 
 
 @given(text=TEXT, size=st.integers(1, 200))

@@ -45,9 +45,9 @@ def test_reads_as_the_twin_does_and_writes_every_byte(text, carriage_returns, cu
 @given(twin.corpora(), st.integers(1, 200))
 def test_parts_together_equal_the_whole(text, size):
     parts = list(read_bunsetsu_parts(io.BytesIO(text.encode()), part_bytes=size))
-    whole = read(text)
+    corpus = read(text)
     assert b"".join(part.to_bytes() for part in parts) == text.encode()
-    assert [str(sentence) for part in parts for sentence in part] == [str(sentence) for sentence in whole]
+    assert [str(sentence) for part in parts for sentence in part] == [str(sentence) for sentence in corpus]
 
 
 @given(twin.corpora(most_sentences=3), st.data())

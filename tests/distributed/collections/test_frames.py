@@ -117,9 +117,9 @@ def test_a_pipeline_on_a_cluster_is_saved_as_a_model_of_records(
     frame = dd.from_pandas(people.assign(label=labels), npartitions=7)
     pipeline = make_pipeline(RecordEncoder(), DaskCuttingPlaneSVC(tol=1e-3, client=client))
     pipeline.fit(frame.drop(columns="label"), frame["label"])
-    alone = make_pipeline(RecordEncoder(), CuttingPlaneSVC(tol=1e-3)).fit(people, labels)
+    on_one_machine = make_pipeline(RecordEncoder(), CuttingPlaneSVC(tol=1e-3)).fit(people, labels)
     assert pipeline[-1].gap_ <= 1e-3
-    assert pipeline[-1].objective_ == pytest.approx(alone[-1].objective_, rel=2e-3)
+    assert pipeline[-1].objective_ == pytest.approx(on_one_machine[-1].objective_, rel=2e-3)
     unkernel.compile(pipeline).save(tmp_path / "model.uk")
     fast = unkernel.load(tmp_path / "model.uk")
     np.testing.assert_array_equal(fast.predict(people), pipeline[-1].predict(pipeline[0].transform(people)))

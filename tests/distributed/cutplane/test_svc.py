@@ -183,8 +183,8 @@ def test_inputs(client: Any, data: Any, kind: str) -> None:
 def test_blocks_of_weight_zero_are_ignored(client: Any, data: Any, learner: Any) -> None:
     X, y, weights = data.X, data.ranks > 1, np.ones(600)
     blocks = [dask.delayed((X, y, None, weights)), dask.delayed((X, ~y, None, 0 * weights))]
-    ours, alone = learner(tol=TOL).fit(blocks), learner(tol=TOL).fit(blocks[:1])
-    assert ours.objective_ == pytest.approx(alone.objective_, rel=2 * TOL)
+    ours, on_first_block = learner(tol=TOL).fit(blocks), learner(tol=TOL).fit(blocks[:1])
+    assert ours.objective_ == pytest.approx(on_first_block.objective_, rel=2 * TOL)
     with pytest.raises(ValueError, match=r"positive sample_weight|no pair to order"):
         learner().fit(blocks[1:])
 

@@ -341,10 +341,12 @@ def test_the_examples_of_a_sample_inside_the_margin() -> None:
 
 
 def test_examples_are_numbered_as_they_were_given() -> None:
-    def seen(number: int, size: int) -> TreeSurvey:
+    def make_survey(number: int, size: int) -> TreeSurvey:
         return TreeSurvey(number, np.array([0]), np.zeros(size, np.uint8), None, ["0"], [], True)
 
-    places = ExamplePlaces([[seen(1, 3), seen(4, 2)], [seen(0, 2), seen(2, 0), seen(3, 1)]])
+    places = ExamplePlaces(
+        [[make_survey(1, 3), make_survey(4, 2)], [make_survey(0, 2), make_survey(2, 0), make_survey(3, 1)]]
+    )
     assert places.examples == 8
     (first, in_first), (second, in_second) = places.group_by_part(np.arange(8))
     assert first.tolist() == [2, 3, 4, 6, 7]

@@ -66,7 +66,7 @@ def make_model(support, coefficients, *, intercept=0.1, decision=None, **kernel)
     )
 
 
-def written(model, path):
+def write_and_read(model, path):
     write_model(model, path, format="svmlight-tk")
     return read_model(path)
 
@@ -89,22 +89,24 @@ def test_numbers_are_read_back_exactly(tmp_path_factory, numbers, decay, weight,
         tree_weight=weight,
         vector=Kernel("sigmoid", gamma=gamma, coef0=numbers[1]),
     )
-    result = written(model, path)
+    result = write_and_read(model, path)
     assert_same(result, model)
     assert np.array_equal(result.support.vectors["0"].matrix.toarray(), forest.vectors["0"].matrix.toarray())
 
 
 def test_mu_becomes_a_float(tmp_path):
-    result = written(make_model(Forest(["(A b)"]), [1.0], tree="ptk", width_decay=0.1), tmp_path / "model")
+    result = write_and_read(
+        make_model(Forest(["(A b)"]), [1.0], tree="ptk", width_decay=0.1), tmp_path / "model"
+    )
     assert result.kernel.width_decay == float(np.float32(0.1))
 
 
 def test_labels_of_all_kinds(tmp_path):
     texts = ["(A (B c) d)", "( (S é))", "(X ( (Y z)))", "(:-] ->)", "(a |BV|)", "(# \\n)", "(A (b))", "(w)"]
     model = make_model(Forest(texts), range(1, len(texts) + 1))
-    assert written(model, tmp_path / "model").support.brackets() == model.support.brackets()
+    assert write_and_read(model, tmp_path / "model").support.brackets() == model.support.brackets()
     invalid_utf8 = read_trees_of(b"1 |BT| (A \xff) |ET|\n")
-    result = written(make_model(invalid_utf8, [1.0]), tmp_path / "model")
+    result = write_and_read(make_model(invalid_utf8, [1.0]), tmp_path / "model")
     assert result.support.brackets() == invalid_utf8.brackets()
 
 
@@ -118,7 +120,7 @@ def test_missing_trees_and_vectors(tmp_path):
         combination="sum",
         vector=Kernel("polynomial", 2, 1.0, 1.0),
     )
-    result = written(model, tmp_path / "model")
+    result = write_and_read(model, tmp_path / "model")
     assert result.support.brackets("0") == ["(A b)", "", ""]
     assert result.support.brackets("1") == ["", "(A b)", ""]
     assert "2" not in result.support.trees
@@ -130,7 +132,7 @@ def test_missing_trees_and_vectors(tmp_path):
 def test_parts_without_effect_are_not_written(tmp_path):
     forest = Forest({"grct": ["(A b)"]}, vectors={"bow": [[1.0]]})
     forest.features = ["word"]
-    result = written(
+    result = write_and_read(
         make_model(forest, [1.0], vector=Kernel("rbf"), normalize_vectors=True), tmp_path / "model"
     )
     assert not result.support.vectors
@@ -139,14 +141,14 @@ def test_parts_without_effect_are_not_written(tmp_path):
 
 def test_a_positive_score_for_class_minus_one_is_negated(tmp_path):
     model = make_model(Forest(["(A b)"]), [1.0], decision=Decision("binary", np.array([1, -1])))
-    result = written(model, tmp_path / "model")
+    result = write_and_read(model, tmp_path / "model")
     assert np.array_equal(result.scores(Forest(["(A b)"])), -model.scores(Forest(["(A b)"])))
 
 
 def test_models_of_learners_are_written(tmp_path):
     X, y = read_trees(FOLDER / "trees.train.dat")
     model = unkernel.TreeSVC().fit(X, y).to_model()
-    result = written(model, tmp_path / "model")
+    result = write_and_read(model, tmp_path / "model")
     assert result.n_support == model.n_support
     tests = test_trees("sst")
     np.testing.assert_allclose(result.scores(tests), model.scores(tests), rtol=1e-12, atol=1e-14)
