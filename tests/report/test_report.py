@@ -67,7 +67,7 @@ def test_a_page_can_be_read_by_all(records):
     assert len(page.of("table")) == len(page.of("caption")) > 5
     assert all(element["scope"] in ("row", "col") for element in page.of("th"))
     pictures = page.of("svg")
-    assert len(pictures) == 6
+    assert len(pictures) == 9  # three of them show what columns contribute
     assert all(picture["role"] == "img" and picture["aria-label"] for picture in pictures)
     assert all(f'href="#{element["id"]}"' in text for element in page.of("section"))
     assert "prefers-color-scheme: dark" in text
@@ -294,3 +294,10 @@ def test_invalid_inputs_of_reports_are_refused(iris):
         report({}, iris.X, iris.y)
     with pytest.raises(ValueError, match="costs must be two numbers"):
         report(iris.model, iris.X, iris.y, costs=(1,))
+
+
+def test_columns_have_shares_of_the_variance_and_drawings(records):
+    text = next(section.content for section in records.report.sections if section.title == "Columns")
+    assert "share of the variance of the score" in text
+    for names in ("age", "job", "age and job"):
+        assert f"<figcaption>{names}</figcaption>" in text

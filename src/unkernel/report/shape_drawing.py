@@ -14,10 +14,10 @@ from unkernel.report.markup import Html, escape_html, join_parts
 
 Numbers = NDArray[np.float64]
 
-_WIDTH, _HEIGHT = 520.0, 300.0  # in pixels, as all lengths below
+_WIDTH, _HEIGHT = 440.0, 290.0  # in pixels, as all lengths below
 _LEFT, _RIGHT, _TOP, _BOTTOM = 56.0, 12.0, 30.0, 52.0  # margins of curves
-_LABEL_WIDTH, _ROW_HEIGHT = 150.0, 18.0  # of categories
-_LETTER_WIDTH = 6.2
+_LABEL_WIDTH, _ROW_HEIGHT = 140.0, 18.0  # of categories
+_LETTER_WIDTH = 6.8
 _DENSITY_HEIGHT = 22.0  # of the bars that show how many records have a value
 _MAX_LISTED = 30  # categories in a drawing
 _MAX_GRID_CELLS = 24  # cells per side of a heat map
@@ -314,5 +314,5 @@ def _make_svg(parts: Sequence[str], width: float, height: float, shape: Shape, s
     return Html(
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}" '
         f'style="max-width: {width:.0f}px; width: 100%; height: auto" role="img" aria-label="{label}" '
-        f'font-size="11" font-family="sans-serif" fill="currentColor">{content}</svg>'
+        f'font-size="12" font-family="sans-serif" fill="currentColor">{content}</svg>'
     )

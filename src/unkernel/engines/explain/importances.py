@@ -41,8 +41,8 @@ class Encoding:
         The columns of the features of the plan.
     rows : CsrRows
         The encoded records.
-    records : object
-        The records as they were given.
+    records : object or None
+        The records as they were given; None if only `rows` are known.
     selected : ndarray of int
         The indices of the records in `rows` among the given records.
     """
@@ -173,6 +173,8 @@ class Importances(HtmlRepr):
         is_own = members[encoding.columns.set_of_feature]
         if not np.isnan(encoding.columns.low[is_own]).all():
             return None
+        if encoding.records is None:
+            raise ValueError(f"the numbers of column {encoding.plan.columns[column]!r} are not given")
         return _read_numbers(encoding, column)
 
     def _evaluate(self, rows: CsrRows, columns: list[int]) -> NDArray[np.float64]:

@@ -1,19 +1,30 @@
-"""Importances of the columns of records: the loss of quality when a column's values are shuffled."""
+"""Importances of the columns of records, and what the values of the most important ones contribute."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from unkernel.data.rows.csr import CsrRows
 from unkernel.engines import RecordClassifier
+from unkernel.engines.explain.explanation import AND
+from unkernel.engines.explain.importances import (
+    Importances,
+    check_importances,
+    compute_importances,
+    encode_records,
+)
 from unkernel.measures.base import ModelMeasures
 from unkernel.measures.permutation import compute_permutation_losses
 from unkernel.measures.predictions import ModelPredictions
-from unkernel.report.markup import Bar, Html, join_parts, paragraph, side_by_side, table
+from unkernel.report.explanation_tables import make_importance_table
+from unkernel.report.markup import Bar, Html, figure, join_parts, paragraph, side_by_side, table
 from unkernel.report.page import Section
 
 _MAX_ROWS = 2000
 _MAX_LISTED_COLUMNS = 40
 _N_SHUFFLES = 5
+_N_DRAWN_COLUMNS, _N_DRAWN_PAIRS = 6, 2
+_MIN_DRAWN_SHARE = 0.005
 
 
 def make_columns_section(measured_models: Sequence[ModelMeasures]) -> Section | None:
@@ -26,7 +37,8 @@ def make_columns_section(measured_models: Sequence[ModelMeasures]) -> Section | 
         f"among the records, and its standard deviation over {_N_SHUFFLES} shuffles. Columns with the same "
         "information share their importance, so a small value does not mean that a column is useless."
     )
-    return Section("Columns", join_parts([explanation, side_by_side(tables)]))
+    shares = [_show_shares(model) for model in measured_models if _reads_columns(model)]
+    return Section("Columns", join_parts([explanation, side_by_side(tables), *shares]))
 
 
 def _reads_columns(model: ModelMeasures) -> bool:
@@ -36,6 +48,49 @@ def _reads_columns(model: ModelMeasures) -> bool:
         and isinstance(predictions.classifier, RecordClassifier)
         and not predictions.classifier.plan.whole
     )
+
+
+def _show_shares(model: ModelMeasures) -> Html:
+    """Return the shares of columns in the variance of the score, and drawings of the most important terms."""
+    predictions = model.predictions
+    assert isinstance(predictions, ModelPredictions)
+    classifier, rows = predictions.classifier, predictions.inputs
+    assert isinstance(classifier, RecordClassifier)
+    assert isinstance(rows, CsrRows)
+    encoding = encode_records(classifier.plan, None, rows, _MAX_ROWS)
+    try:
+        check_importances(classifier.plan, classifier.decision)
+        importances = compute_importances(
+            classifier.classifier.model, classifier.decision, encoding, None, {}
+        )
+    except ValueError as reason:
+        return paragraph(f"{predictions.name}: {reason}.", note=True)
+    explanation = paragraph(
+        "The score is a sum of terms, one per column and pair of columns: what a conjunction says about one "
+        "of its columns alone counts for that column. The share of a term is its covariance with the score, "
+        "divided by the variance of the score. The drawings show the terms by the values of their columns; "
+        "grey bars show how many records have a value."
+    )
+    listed = make_importance_table(importances, f"{predictions.name}: share of the variance of the score")
+    return join_parts([explanation, listed, side_by_side(_draw_shapes(importances))])
+
+
+def _draw_shapes(importances: Importances) -> list[Html]:
+    """Draw the most important columns and pairs whose values form a curve, categories or a heat map."""
+    drawings = []
+    for size, count in ((1, _N_DRAWN_COLUMNS), (2, _N_DRAWN_PAIRS)):
+        terms = [
+            names
+            for names, share in zip(importances.columns, importances.shares.tolist(), strict=True)
+            if len(names) == size and share >= _MIN_DRAWN_SHARE
+        ]
+        for names in terms[:count]:
+            try:
+                shape = importances.shape(*names)
+            except ValueError:  # texts, dates and too many pairs of values have no drawing
+                continue
+            drawings.append(figure(Html(shape.to_svg()), AND.join(names)))
+    return drawings
 
 
 def _list_importances(model: ModelMeasures) -> Html:
