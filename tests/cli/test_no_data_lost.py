@@ -27,7 +27,7 @@ PICTURES = {"plot", "svg"}  # their names end in .svg
 FOLDERS = {"svg", "checkpoint"}  # may be a folder
 INPUTS = {
     "test", "dev", "sample", "trie", "schema", "templates", "clusters", "features", "public_key",
-    "token_file", "train",
+    "token_file", "train", "data",
 }  # fmt: skip
 NO_FILES = {
     "C", "beam", "by", "cache_rows", "calibrate", "class_weight", "coef0", "combine", "costs", "cv", "dask",

@@ -7,6 +7,7 @@ from typing import Any
 
 from unkernel.cli.inputs.feature_names import name_columns, read_names
 from unkernel.cli.inputs.model_kinds import (
+    RECORDS_ONLY,
     ROWS_NOT_RECORDS,
     ROWS_NOT_TREES,
     is_parser,
@@ -40,6 +41,7 @@ def inspect(
     model: shared_options.AnyModelFile,
     top: shared_options.Top = 0,
     features: shared_options.Features = None,
+    data: shared_options.RecordsOfImportances = None,
     json: shared_options.Json = False,
 ) -> None:
     """Show what is in a model file, of unkernel or of another program.
@@ -52,17 +54,19 @@ def inspect(
     \b
     [dim]$[/dim] unkernel inspect model.uk
     [dim]$[/dim] unkernel inspect model.uk --top 20 --features names.txt
-    [dim]$[/dim] unkernel inspect income.uk
+    [dim]$[/dim] unkernel inspect income.uk --data adult.test.csv
     [dim]$[/dim] unkernel inspect libsvm.model
     [dim]$[/dim] unkernel inspect parser.uk --top 20
     [dim]$[/dim] unkernel inspect model.uk --json | jq .conjunctions_by_order
     """  # noqa: D301 (Click keeps the lines after a backspace as they are)
+    if not is_records(model):
+        refuse_options(model, {"--data": data}, RECORDS_ONLY)
     if is_parser(model):
         from unkernel.cli.inputs.decisions import inspect_parser
 
         description = inspect_parser(model, top, features, quiet=json)
     elif is_records(model):
-        description = _inspect_records(model, top, features, quiet=json)
+        description = _inspect_records(model, top, features, data, quiet=json)
     else:
         opened = open_model(model, "inspect")
         if isinstance(opened, OpenedTrees):
@@ -117,8 +121,11 @@ def _list_heaviest_fragments(opened: OpenedTrees, top: int, *, quiet: bool) -> l
 # --- Records ------------------------------------------------------------------------------------------
 
 
-def _inspect_records(path: Path, top: int, features: str | None, *, quiet: bool) -> dict[str, Any]:
+def _inspect_records(
+    path: Path, top: int, features: str | None, data: str | None, *, quiet: bool
+) -> dict[str, Any]:
     from unkernel.cli.records.explanation import open_as_rows
+    from unkernel.cli.records.importances import compute_shares
 
     refuse_options(path, {"--features": features}, ROWS_NOT_RECORDS)
     records, opened = open_as_rows(path)
@@ -128,7 +135,8 @@ def _inspect_records(path: Path, top: int, features: str | None, *, quiet: bool)
     description["origin"] = {
         key: value for key, value in description["origin"].items() if key != "feature_names"
     }
-    return description | {"records": True, "target": records.target, "columns": records.columns()}
+    description |= {"records": True, "target": records.target, "columns": records.columns()}
+    return description | ({} if data is None else {"importances": compute_shares(records, data, quiet=quiet)})
 
 
 # --- Rows ---------------------------------------------------------------------------------------------

@@ -17,6 +17,7 @@ UNEXPLAINED = ("tokenizer",)  # kinds of models whose decisions cannot be explai
 ROWS_NOT_RECORDS = ("models of rows", "a model of records")
 ROWS_NOT_TREES = ("models of rows", "a model of trees")
 ROWS_NOT_PARSERS = ("models of rows or trees", "a parser")
+RECORDS_ONLY = ("models of records", "another model")
 PARSERS_ONLY = ("parsers", "a model of rows, records or trees")
 MODEL_KINDS = frozenset({"compiled", "conjunctions", "kernel", "linear", "tree", RECORDS})
 

@@ -83,6 +83,15 @@ FeatureCount = Annotated[
 _index_base_option = partial(_data, "--zero-based/--one-based", help="Whether indices start at 0 or 1.")
 ZeroBased = Annotated[bool | None, _index_base_option(show_default="0 if there is an index 0")]
 ZeroBasedLikeModel = Annotated[bool | None, _index_base_option(show_default="as in training")]
+RecordsOfImportances = Annotated[
+    str | None,
+    typer.Option(
+        "--data",
+        metavar="FILE",
+        help="Also show the share of each column and pair of columns in the variance of the score, over the "
+        "first records of this file; - reads stdin.",
+    ),
+]
 TestFile = Annotated[
     str | None, _data("--test", metavar="FILE", help="Also measure the accuracy on these rows or trees.")
 ]

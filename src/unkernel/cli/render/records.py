@@ -8,6 +8,9 @@ from rich.text import Text
 
 from unkernel.cli.terminal.console import flatten
 from unkernel.cli.terminal.tables import name_column, new_table, number_column, print_table
+from unkernel.engines.explain.explanation import AND
+
+_MAX_PRINTED_TERMS = 20
 
 
 def print_columns(title: str, columns: list[dict[str, Any]], target: str | None) -> None:
@@ -18,3 +21,11 @@ def print_columns(title: str, columns: list[dict[str, Any]], target: str | None)
     if target is not None:
         table.add_row(Text(flatten(target)), "target", "", style="bold")
     print_table(title, table)
+
+
+def print_importances(importances: dict[str, Any]) -> None:
+    """Print the largest shares of columns and pairs of columns in the variance of the score."""
+    table = new_table("columns", number_column("share"))
+    for term in importances["terms"][:_MAX_PRINTED_TERMS]:
+        table.add_row(Text(flatten(AND.join(term["columns"]))), f"{100 * term['share']:.1f} %")
+    print_table(f"share of the variance of the score, {importances['records']:,} records", table)
