@@ -26,11 +26,12 @@ if TYPE_CHECKING:
     from unkernel.models import ConjunctionModel, KernelModel, LinearModel, TreeModel, read_model, write_model
     from unkernel.poly import PolyLogisticRegression, PolyRegressor, PolySVC
     from unkernel.records import RecordEncoder
+    from unkernel.selection import TableEstimator
     from unkernel.tree import TreeSVC
 else:
     _ROOMS = (
         *("cutplane", "data", "engines", "learners", "models"),
-        *("parsing", "poly", "records", "report", "tree"),
+        *("parsing", "poly", "records", "report", "selection", "tree"),
     )
     __getattr__, __dir__ = lazy_names(
         __name__,
@@ -56,6 +57,7 @@ else:
             "unkernel.poly.regressor": "PolyRegressor",
             "unkernel.poly.svc": "PolySVC",
             "unkernel.records.encoder": "RecordEncoder",
+            "unkernel.selection.table_estimator": "TableEstimator",
             "unkernel.tree.svc": "TreeSVC",
             **{f"unkernel.{room}": "" for room in _ROOMS},
         },
@@ -75,6 +77,7 @@ __all__ = [
     "PolySVC",
     "RankSVM",
     "RecordEncoder",
+    "TableEstimator",
     "TreeClassifier",
     "TreeKernel",
     "TreeModel",

@@ -1,0 +1,72 @@
+"""The models that a search compares: an encoding, a learner, and the values of C along its path."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from unkernel.poly import PolyLogisticRegression, PolyRegressor
+from unkernel.selection.targets import Task
+
+BASELINE = "linear"
+
+
+@dataclass(frozen=True)
+class Family:
+    """Models that differ only in C, each of which starts from the solution of the one before.
+
+    Attributes
+    ----------
+    name : str
+    make_learner : callable
+        Makes the learner, given keyword arguments.
+    Cs : tuple of float
+        Ascending values of C.
+    scales_numbers : bool
+        Whether numbers are scaled instead of divided into intervals.
+    """
+
+    name: str
+    make_learner: Callable[..., Any]
+    Cs: tuple[float, ...]
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    scales_numbers: bool = False
+
+    def make(self, C: float, **options: Any) -> Any:
+        """Return a learner of the family that has not been fitted."""
+        return self.make_learner(C=C, **self.parameters, **options)
+
+
+def _path(first: float, factor: float, count: int) -> tuple[float, ...]:
+    return tuple(first * factor**k for k in range(count))
+
+
+_FAMILIES: dict[Task, tuple[Family, ...]] = {
+    "classes": (
+        Family(
+            BASELINE,
+            PolyLogisticRegression,
+            _path(0.1, 10, 4),
+            {"degree": 1, "penalty": "l2"},
+            scales_numbers=True,
+        ),
+        Family("pairs, l1", PolyLogisticRegression, _path(0.25, 2, 8), {"degree": 2, "penalty": "l1"}),
+        Family("pairs, l2", PolyLogisticRegression, _path(0.04, 4, 7), {"degree": 2, "penalty": "l2"}),
+    ),
+    "numbers": (
+        Family(
+            BASELINE,
+            PolyRegressor,
+            _path(0.01, 10, 4),
+            {"degree": 1, "loss": "squared_error"},
+            scales_numbers=True,
+        ),
+        Family("pairs, l2", PolyRegressor, _path(0.01, 3, 10), {"degree": 2, "loss": "squared_error"}),
+    ),
+}
+
+
+def list_families(task: Task) -> tuple[Family, ...]:
+    """Return the families that are compared, the plain linear model first."""
+    return _FAMILIES[task]

@@ -1,0 +1,214 @@
+"""Search for the best model of a table: each family along its path of C, measured on held-out records."""
+
+from __future__ import annotations
+
+import math
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import KFold, ShuffleSplit, StratifiedKFold, StratifiedShuffleSplit
+
+from unkernel.selection.candidates import Family
+from unkernel.selection.targets import Task
+
+MAJORITY = "majority"
+_FOLDS = 5
+_MAX_RECORDS_IN_FOLDS = 5_000  # of more records, a quarter is held out once
+_MAX_RECORDS = 60_000  # of more records, a sample is searched
+_HELD_OUT_SHARE = 0.25
+_SEARCH_TOL = 1e-2
+_MIN_PATH = 3  # values of C before the end of a path can be estimated
+_TIE = 2e-3  # relative difference of losses below which the search's solvers tell nothing
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A model that was measured.
+
+    Attributes
+    ----------
+    name : str
+    C : float or None
+    loss : float
+        Log loss of classes, or root mean squared error of numbers, on held-out records.
+    seconds : float
+        CPU time of all folds.
+    """
+
+    name: str
+    C: float | None
+    loss: float
+    seconds: float
+    family: Family | None = None
+
+    def __str__(self) -> str:
+        C = "" if self.C is None else f", C = {self.C:g}"
+        return f"{self.name}{C}: {self.loss:.5g} in {self.seconds:.2f} s"
+
+
+Fold = tuple[NDArray[np.intp], NDArray[np.intp]]
+
+
+@dataclass(frozen=True)
+class EncodedTable:
+    """The encoded records and their targets.
+
+    Attributes
+    ----------
+    task : str
+    divided, scaled : csr_matrix of shape (n_records, n_features)
+        With numbers divided into intervals, and with numbers scaled.
+    y : ndarray of shape (n_records,)
+    """
+
+    task: Task
+    divided: Any
+    scaled: Any
+    y: NDArray[Any]
+
+    def rows_for(self, family: Family) -> Any:
+        """Return the rows that the models of a family learn from."""
+        return self.scaled if family.scales_numbers else self.divided
+
+
+class Deadline:
+    """The end of the time for a search."""
+
+    def __init__(self, seconds: float | None) -> None:
+        self._end = math.inf if seconds is None else time.monotonic() + seconds
+
+    def allows(self, seconds: float) -> bool:
+        """Return whether so many more seconds are left."""
+        return time.monotonic() + seconds <= self._end
+
+
+def search(
+    table: EncodedTable,
+    families: tuple[Family, ...],
+    deadline: Deadline,
+    *,
+    seed: int,
+    n_jobs: int | None,
+    on_trial: Callable[[Trial], None],
+) -> list[Trial]:
+    """Measure the majority and each family along its path; the first model of each is always measured."""
+    folds = make_folds(table, seed)
+    trials = [_measure_majority(table, folds)]
+    on_trial(trials[0])
+    for family in families:
+        best_loss = min(trial.loss for trial in trials)
+        losses: list[float] = []
+        for trial in _follow_path(table, family, folds, deadline, n_jobs):
+            trials.append(trial)
+            on_trial(trial)
+            losses.append(trial.loss)
+            if not can_improve(losses, best_loss):
+                break
+    return trials
+
+
+def can_improve(losses: list[float], best_loss: float) -> bool:
+    """Return whether the next loss of a path may be its best, and better than `best_loss` of other paths.
+
+    Losses along a path first fall, by ever smaller steps, and then rise. The last two steps give the limit of
+    a geometric series.
+    """
+    if losses[-1] > min(losses) * (1 + _TIE):
+        return False
+    if len(losses) < _MIN_PATH:
+        return True
+    step_before, step = losses[-3] - losses[-2], losses[-2] - losses[-1]
+    if not 0 < step < step_before:
+        return True
+    limit = losses[-1] - step**2 / (step_before - step)
+    return limit < best_loss
+
+
+def make_folds(table: EncodedTable, seed: int) -> list[Fold]:
+    """Return the training and the held-out rows: five folds of few records, one part of many."""
+    y, n_records = table.y, len(table.y)
+    n_folds = min(_FOLDS, n_records)
+    stratify = table.task == "classes" and np.unique(y, return_counts=True)[1].min() >= n_folds
+    if n_records <= _MAX_RECORDS_IN_FOLDS:
+        kind: Any = StratifiedKFold if stratify else KFold
+        splitter = kind(n_folds, shuffle=True, random_state=seed)
+    else:
+        kind = StratifiedShuffleSplit if stratify else ShuffleSplit
+        size = min(n_records, _MAX_RECORDS)
+        held_out = round(_HELD_OUT_SHARE * size)
+        splitter = kind(1, test_size=held_out, train_size=size - held_out, random_state=seed)
+    return list(splitter.split(np.zeros(n_records), y))
+
+
+def _follow_path(
+    table: EncodedTable, family: Family, folds: list[Fold], deadline: Deadline, n_jobs: int | None
+) -> Iterator[Trial]:
+    learners = [
+        family.make(C=family.Cs[0], warm_start=True, tol=_SEARCH_TOL, n_jobs=n_jobs, random_state=0)
+        for _ in folds
+    ]
+    rows = table.rows_for(family)
+    seconds = 0.0
+    for C in family.Cs:
+        if not deadline.allows(seconds):
+            return
+        begin, began = time.process_time(), time.monotonic()
+        losses = []
+        for learner, (train, held_out) in zip(learners, folds, strict=True):
+            fit(learner.set_params(C=C), rows[train], table.y[train])
+            losses.append(_measure(table.task, learner, rows[held_out], table.y[held_out]))
+        loss = float(np.average(losses, weights=[len(held_out) for _, held_out in folds]))
+        seconds = 2 * (time.monotonic() - began)  # the next C takes longer
+        yield Trial(family.name, C, loss, time.process_time() - begin, family)
+
+
+def scale_cost(trial: Trial, n_records: int) -> float:
+    """Return ``C`` for all records: noise, and so the penalty, grows with the square root of their number."""
+    assert trial.C is not None
+    return trial.C * math.sqrt(min(1.0, _MAX_RECORDS / n_records))
+
+
+def fit(learner: Any, rows: Any, y: NDArray[Any]) -> None:
+    """Fit a learner; a regression learns differences from the mean, so that its constant is not shrunk."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        if hasattr(learner, "predict_proba"):
+            learner.fit(rows, y)
+            return
+        mean = float(np.mean(y))
+        learner.fit(rows, y - mean)
+    learner.model_ = replace(learner.model_, intercept=learner.model_.intercept + mean)
+
+
+def _measure(task: Task, learner: Any, rows: Any, y: NDArray[Any]) -> float:
+    if task == "numbers":
+        return float(np.sqrt(np.mean((learner.predict(rows) - y) ** 2)))
+    return _log_loss(learner.classes_, learner.predict_proba(rows), y)
+
+
+def _measure_majority(table: EncodedTable, folds: list[Fold]) -> Trial:
+    losses = []
+    for train, held_out in folds:
+        y, targets = table.y[train], table.y[held_out]
+        if table.task == "numbers":
+            losses.append(float(np.sqrt(np.mean((targets - y.mean()) ** 2))))
+        else:
+            classes, counts = np.unique(y, return_counts=True)
+            probabilities = np.tile(counts / counts.sum(), (len(targets), 1))
+            losses.append(_log_loss(classes, probabilities, targets))
+    weights = [len(held_out) for _, held_out in folds]
+    return Trial(MAJORITY, None, float(np.average(losses, weights=weights)), 0.0)
+
+
+def _log_loss(classes: NDArray[Any], probabilities: NDArray[np.float64], y: NDArray[Any]) -> float:
+    """Return the mean log loss; a class that was not in training has the least probability of a float."""
+    columns = np.searchsorted(classes, y).clip(max=len(classes) - 1)
+    of_target = probabilities[np.arange(len(y)), columns]
+    known = classes[columns] == y
+    return float(-np.mean(np.log(np.where(known, of_target, 0.0).clip(min=np.finfo(float).eps))))

@@ -1,0 +1,276 @@
+"""``TableEstimator``: the right model of a table without choices."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, _fit_context
+from sklearn.pipeline import Pipeline
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from unkernel.data.frames import frame_of
+from unkernel.engines import RecordClassifier, compile
+from unkernel.records import RecordEncoder
+from unkernel.selection.candidates import Family, list_families
+from unkernel.selection.search import Deadline, EncodedTable, Trial, fit, scale_cost, search
+from unkernel.selection.targets import TASKS, Task, check_targets, find_task
+
+_MIN_RECORDS = 10
+
+
+def _predicts_classes(estimator: Any) -> bool:
+    return bool(getattr(estimator, "task_", estimator.task) != "numbers")
+
+
+class TableEstimator(BaseEstimator):  # type: ignore[misc]
+    """Learn the right model of a table: encode its columns, compare models and keep the best one.
+
+    The estimator looks at the target and at the columns. It then compares a linear model with models of pairs
+    of features, each with several values of ``C``, on records that it holds out, and fits the best model to
+    all records. The prediction of the majority is measured, too.
+
+    Parameters
+    ----------
+    task : {"auto", "classes", "numbers"}, default="auto"
+        What to predict. With "auto", numbers with fractions and integers of more than 20 different values are
+        predicted as numbers, all other targets as classes.
+    kinds : dict, default=None
+        Kinds of the columns that should not be inferred, as for :class:`RecordEncoder`.
+    min_count : int, default=3
+        Smallest number of records for a category or word to get its own feature.
+    max_seconds : float, default=None
+        Time after which no further model is tried. Fitting the best model to all records comes on top of it.
+        With None, the result depends on the data alone.
+    n_jobs : int, default=None
+        Number of threads; None means 1 and -1 means all processors. The result does not depend on it.
+    random_state : int, default=0
+        Seed of the records that are held out.
+    verbose : int, default=0
+        1 prints a line for each model that is measured.
+
+    Attributes
+    ----------
+    task_ : {"classes", "numbers"}
+        What is predicted.
+    classes_ : ndarray of shape (n_classes,)
+        The class labels, if classes are predicted.
+    trials_ : list of Trial
+        The models that were measured, and their losses on held-out records.
+    best_ : Trial
+        The model that was chosen.
+    pipeline_ : sklearn.pipeline.Pipeline
+        The encoder and the chosen learner, fitted to all records. :func:`unkernel.compile` takes it, and this
+        estimator.
+    classifier_ : RecordClassifier
+        The compiled pipeline, which makes the predictions.
+    seconds_ : float
+        Elapsed time of the search and the final fit.
+
+    See Also
+    --------
+    RecordEncoder : Encode records as rows of features.
+    PolyLogisticRegression : Log-linear models over conjunctions of features.
+    PolyRegressor : Regression on conjunctions of features.
+
+    Examples
+    --------
+    >>> from unkernel import TableEstimator
+    >>> people = [{"job": job, "age": age} for job in ("clerk", "pilot") for age in range(20, 60)]
+    >>> income = ["high" if (one["job"] == "pilot") == (one["age"] < 45) else "low" for one in people]
+    >>> estimator = TableEstimator().fit(people, income)
+    >>> estimator.predict([{"job": "pilot", "age": 30}, {"job": "clerk", "age": 30}]).tolist()
+    ['high', 'low']
+    >>> estimator.task_, estimator.best_.name
+    ('classes', 'pairs, l1')
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "task": [StrOptions(set(TASKS))],
+        "kinds": [Mapping, None],
+        "min_count": [Interval(Integral, 1, None, closed="left")],
+        "max_seconds": [Interval(Real, 0, None, closed="neither"), None],
+        "n_jobs": [Integral, None],
+        "random_state": [Interval(Integral, 0, 2**32 - 1, closed="both")],
+        "verbose": ["verbose"],
+    }
+
+    def __init__(
+        self,
+        *,
+        task: str = "auto",
+        kinds: Mapping[str, str] | None = None,
+        min_count: int = 3,
+        max_seconds: float | None = None,
+        n_jobs: int | None = None,
+        random_state: int = 0,
+        verbose: int = 0,
+    ) -> None:
+        self.task = task
+        self.kinds = kinds
+        self.min_count = min_count
+        self.max_seconds = max_seconds
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    # --- Training -------------------------------------------------------------------------------------
+
+    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    def fit(self, X: Any, y: Any) -> Self:
+        """Compare models, and fit the best one to all records.
+
+        Parameters
+        ----------
+        X : DataFrame, Arrow table, list of dicts, dict of columns, or array of shape (n_records, n_columns)
+            Training records.
+        y : array-like of shape (n_records,)
+            The targets.
+
+        Returns
+        -------
+        TableEstimator
+            The fitted estimator itself.
+        """
+        began = time.perf_counter()
+        deadline = Deadline(self.max_seconds)
+        targets = check_targets(y, self.task)
+        self.task_: Task = find_task(targets) if self.task == "auto" else self.task  # type: ignore[assignment]
+        encoders, table = self._encode(X, targets)
+        self.trials_ = search(
+            table,
+            list_families(self.task_),
+            deadline,
+            seed=self.random_state,
+            n_jobs=self.n_jobs,
+            on_trial=self._print_trial,
+        )
+        # The majority is for comparison: a model without signal has an almost empty set of weights.
+        self.best_ = min(self.trials_[1:], key=lambda trial: trial.loss)
+        self.pipeline_ = self._fit_best(encoders, table)
+        compiled = compile(self.pipeline_, n_jobs=self.n_jobs)
+        assert isinstance(compiled, RecordClassifier)  # because the source is a pipeline
+        self.classifier_ = compiled
+        if self.task_ == "classes":
+            self.classes_ = self.classifier_.classes_
+        self.n_features_in_ = self.classifier_.n_features_in_
+        self.seconds_ = time.perf_counter() - began
+        return self
+
+    def _encode(self, X: Any, y: NDArray[Any]) -> tuple[dict[bool, RecordEncoder], EncodedTable]:
+        """Encode the records with numbers divided into intervals, and with numbers scaled."""
+        divide = RecordEncoder(kinds=self.kinds, min_count=self.min_count, n_jobs=self.n_jobs)
+        divided = divide.fit_transform(X)
+        if divided.shape[0] != len(y):
+            raise ValueError(f"X has {divided.shape[0]} records, and y has {len(y)} targets")
+        if divided.shape[0] < _MIN_RECORDS:
+            raise ValueError(f"{divided.shape[0]} records are too few: comparing models needs {_MIN_RECORDS}")
+        scaled_kinds = {name: "number" if kind == "binned" else kind for name, kind in divide.kinds_.items()}
+        scale = RecordEncoder(kinds=scaled_kinds, min_count=self.min_count, n_jobs=self.n_jobs)
+        table = EncodedTable(self.task_, divided, scale.fit_transform(X), y)
+        return {False: divide, True: scale}, table
+
+    def _fit_best(self, encoders: dict[bool, RecordEncoder], table: EncodedTable) -> Pipeline:
+        family = self.best_.family
+        assert isinstance(family, Family)
+        C = scale_cost(self.best_, len(table.y))
+        learner = family.make(C=C, n_jobs=self.n_jobs, random_state=0)
+        fit(learner, table.rows_for(family), table.y)
+        return Pipeline([("encoder", encoders[family.scales_numbers]), ("learner", learner)])
+
+    def _print_trial(self, trial: Trial) -> None:
+        if self.verbose:
+            print(trial)
+
+    # --- Answers --------------------------------------------------------------------------------------
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Predict classes or numbers.
+
+        Parameters
+        ----------
+        X : DataFrame, Arrow table, list of dicts, dict of columns, or array of shape (n_records, n_columns)
+            The records.
+
+        Returns
+        -------
+        ndarray of shape (n_records,)
+            The predictions.
+        """
+        check_is_fitted(self, "classifier_")
+        return self.classifier_.predict(X)
+
+    @available_if(_predicts_classes)  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Predict the probability of each class.
+
+        Parameters
+        ----------
+        X : DataFrame, Arrow table, list of dicts, dict of columns, or array of shape (n_records, n_columns)
+            The records.
+
+        Returns
+        -------
+        ndarray of shape (n_records, n_classes)
+            The probabilities, in the order of ``classes_``.
+        """
+        check_is_fitted(self, "classifier_")
+        probabilities: NDArray[np.float64] = self.classifier_.predict_proba(X)
+        return probabilities
+
+    def score(self, X: Any, y: Any) -> float:
+        """Return the accuracy of predicted classes, or R squared of predicted numbers.
+
+        Parameters
+        ----------
+        X : DataFrame, Arrow table, list of dicts, dict of columns, or array of shape (n_records, n_columns)
+            The records.
+        y : array-like of shape (n_records,)
+            The targets.
+
+        Returns
+        -------
+        float
+            The score.
+        """
+        predicted, y = self.predict(X), np.asarray(y)
+        if self.task_ == "classes":
+            return float(np.mean(predicted == y))
+        return float(1 - np.sum((y - predicted) ** 2) / np.sum((y - np.mean(y)) ** 2))
+
+    def to_frame(self) -> Any:
+        """Return the models that were measured as a pandas DataFrame.
+
+        Returns
+        -------
+        DataFrame
+            One row per model: its name, ``C``, loss on held-out records and CPU seconds.
+        """
+        check_is_fitted(self, "trials_")
+        rows = [
+            {"model": trial.name, "C": trial.C, "loss": trial.loss, "seconds": trial.seconds}
+            for trial in self.trials_
+        ]
+        return frame_of(rows)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Save the compiled model, which :func:`unkernel.load` and all commands read.
+
+        Parameters
+        ----------
+        path : str or path
+            The file.
+        """
+        check_is_fitted(self, "classifier_")
+        self.classifier_.save(path)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        """Return whether the estimator has been fitted."""
+        return hasattr(self, "classifier_")

@@ -1,0 +1,52 @@
+"""What a column of targets asks for: classes or numbers."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+Task = Literal["classes", "numbers"]
+TASKS = ("auto", "classes", "numbers")
+MAX_NUMBER_CLASSES = 20  # integers with more different values are numbers to predict, not classes
+
+
+def find_task(y: NDArray[Any]) -> Task:
+    """Return "numbers" for fractions and for integers of many different values, otherwise "classes"."""
+    if y.dtype.kind not in "iuf":
+        return "classes"
+    values = np.unique(y)
+    is_whole = y.dtype.kind != "f" or bool((values == np.round(values)).all())
+    return "classes" if is_whole and len(values) <= MAX_NUMBER_CLASSES else "numbers"
+
+
+def check_targets(y: Any, task: str) -> NDArray[Any]:
+    """Return the targets as an array; ValueError for targets that nothing can be learned from."""
+    targets = np.asarray(y)
+    if targets.ndim != 1:
+        raise ValueError(f"y must have one dimension, got an array of shape {targets.shape}")
+    if targets.dtype.kind == "O":
+        targets = _convert_objects(targets)
+    if targets.dtype.kind == "f" and not np.isfinite(targets).all():
+        row = int(np.flatnonzero(~np.isfinite(targets))[0])
+        raise ValueError(f"y[{row}] is {targets[row]}: leave out records without a finite target")
+    if task == "numbers" and targets.dtype.kind not in "biuf":
+        raise ValueError(f"y holds {targets[0]!r}, which is not a number: task='classes' learns classes")
+    if len(targets) and (targets == targets[0]).all():
+        raise ValueError(f"all {len(targets)} targets are {targets[0]!r}: there is nothing to learn")
+    return targets
+
+
+def _convert_objects(targets: NDArray[Any]) -> NDArray[Any]:
+    """Convert Python objects to numbers, booleans or strings."""
+    for row, value in enumerate(targets.tolist()):
+        if value is None or (isinstance(value, float) and math.isnan(value)):
+            raise ValueError(f"y[{row}] is missing: leave out records without a target")
+        if isinstance(value, list | tuple | set):
+            raise ValueError(
+                f"y[{row}] is a {type(value).__name__}: fit one estimator per label if records have several"
+            )
+    converted = np.array(targets.tolist())
+    return targets.astype(str) if converted.dtype.kind in "OU" else converted
