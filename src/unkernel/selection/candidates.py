@@ -9,8 +9,6 @@ from typing import Any
 from unkernel.poly import PolyLogisticRegression, PolyRegressor
 from unkernel.selection.targets import Task
 
-BASELINE = "linear"
-
 
 @dataclass(frozen=True)
 class Family:
@@ -42,31 +40,45 @@ def _path(first: float, factor: float, count: int) -> tuple[float, ...]:
     return tuple(first * factor**k for k in range(count))
 
 
-_FAMILIES: dict[Task, tuple[Family, ...]] = {
-    "classes": (
-        Family(
-            BASELINE,
-            PolyLogisticRegression,
-            _path(0.1, 10, 4),
-            {"degree": 1, "penalty": "l2"},
-            scales_numbers=True,
-        ),
-        Family("pairs, l1", PolyLogisticRegression, _path(0.25, 2, 8), {"degree": 2, "penalty": "l1"}),
-        Family("pairs, l2", PolyLogisticRegression, _path(0.04, 4, 7), {"degree": 2, "penalty": "l2"}),
+_CLASSIFIERS: tuple[Family, ...] = (
+    Family(
+        "linear",
+        PolyLogisticRegression,
+        _path(0.01, 10, 7),
+        {"degree": 1, "penalty": "l2", "feature_map": "plain"},
+        scales_numbers=True,
     ),
-    "numbers": (
-        Family(
-            BASELINE,
-            PolyRegressor,
-            _path(0.01, 10, 4),
-            {"degree": 1, "loss": "squared_error"},
-            scales_numbers=True,
-        ),
-        Family("pairs, l2", PolyRegressor, _path(0.01, 3, 10), {"degree": 2, "loss": "squared_error"}),
+    Family("additive", PolyLogisticRegression, _path(0.04, 4, 9), {"degree": 1, "penalty": "l2"}),
+    Family(
+        "polynomial",
+        PolyLogisticRegression,
+        _path(0.01, 10, 7),
+        {"degree": 2, "penalty": "l2"},
+        scales_numbers=True,
     ),
-}
+    Family("pairs, l1", PolyLogisticRegression, _path(0.25, 2, 14), {"degree": 2, "penalty": "l1"}),
+    Family("pairs, l2", PolyLogisticRegression, _path(0.04, 4, 9), {"degree": 2, "penalty": "l2"}),
+)
+_REGRESSIONS: tuple[Family, ...] = (
+    Family(
+        "linear",
+        PolyRegressor,
+        _path(0.001, 10, 7),
+        {"degree": 1, "loss": "squared_error", "feature_map": "plain"},
+        scales_numbers=True,
+    ),
+    Family("additive", PolyRegressor, _path(0.01, 3, 11), {"degree": 1, "loss": "squared_error"}),
+    Family(
+        "polynomial",
+        PolyRegressor,
+        _path(0.001, 10, 7),
+        {"degree": 2, "loss": "squared_error"},
+        scales_numbers=True,
+    ),
+    Family("pairs, l2", PolyRegressor, _path(0.01, 3, 11), {"degree": 2, "loss": "squared_error"}),
+)
 
 
 def list_families(task: Task) -> tuple[Family, ...]:
     """Return the families that are compared, the plain linear model first."""
-    return _FAMILIES[task]
+    return _CLASSIFIERS if task == "classes" else _REGRESSIONS

@@ -23,8 +23,9 @@ _MAX_RECORDS_IN_FOLDS = 5_000  # of more records, a quarter is held out once
 _MAX_RECORDS = 60_000  # of more records, a sample is searched
 _HELD_OUT_SHARE = 0.25
 _SEARCH_TOL = 1e-2
+_MAX_PAIRS = 5e7  # of features in the rows of all folds: about ten seconds per value of C
 _MIN_PATH = 3  # values of C before the end of a path can be estimated
-_TIE = 2e-3  # relative difference of losses below which the search's solvers tell nothing
+_MIN_IMPROVEMENT = 1e-3  # relative; the solvers of the search tell no smaller difference
 
 
 @dataclass(frozen=True)
@@ -102,15 +103,28 @@ def search(
     trials = [_measure_majority(table, folds)]
     on_trial(trials[0])
     for family in families:
+        if not _is_affordable(table, family, folds):
+            continue
         best_loss = min(trial.loss for trial in trials)
         losses: list[float] = []
         for trial in _follow_path(table, family, folds, deadline, n_jobs):
             trials.append(trial)
             on_trial(trial)
             losses.append(trial.loss)
-            if not can_improve(losses, best_loss):
+            if not can_improve(losses, best_loss if len(folds) == 1 else math.inf):
                 break
     return trials
+
+
+def _is_affordable(table: EncodedTable, family: Family, folds: list[Fold]) -> bool:
+    """Return whether training visits few enough pairs; an l1 penalty leaves most of them unvisited."""
+    parameters = family.parameters
+    if parameters["degree"] == 1 or parameters.get("penalty") == "l1":
+        return True
+    rows = table.rows_for(family)
+    features_per_row = np.diff(rows.indptr).astype(np.float64)
+    pairs_per_row = np.mean(features_per_row**2) / 2
+    return bool(sum(len(train) for train, _ in folds) * pairs_per_row <= _MAX_PAIRS)
 
 
 def can_improve(losses: list[float], best_loss: float) -> bool:
@@ -119,7 +133,7 @@ def can_improve(losses: list[float], best_loss: float) -> bool:
     Losses along a path first fall, by ever smaller steps, and then rise. The last two steps give the limit of
     a geometric series.
     """
-    if losses[-1] > min(losses) * (1 + _TIE):
+    if len(losses) > 1 and losses[-1] > losses[-2] * (1 - _MIN_IMPROVEMENT):
         return False
     if len(losses) < _MIN_PATH:
         return True
