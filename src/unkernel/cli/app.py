@@ -17,6 +17,7 @@ import typer
 from unkernel._version import __version__
 from unkernel.cli.commands import COMMANDS
 from unkernel.cli.exit_codes import BAD_INPUT, BROKEN_PIPE, INTERRUPTED
+from unkernel.cli.learners import KINDS
 from unkernel.cli.options.command_groups import add_commands, new_group
 from unkernel.cli.options.help_text import reflow
 from unkernel.cli.removed_commands import describe_new_spelling
@@ -83,6 +84,7 @@ def unkernel(
 def run(arguments: Sequence[str]) -> int:
     """Run a command, report errors that a user can cause in one line on stderr, and return the exit code."""
     _buffer_stdout()
+    arguments = _complete_kind(arguments)
     try:
         advice = describe_new_spelling(arguments)
         if advice is not None:
@@ -110,6 +112,16 @@ def run(arguments: Sequence[str]) -> int:
         report_interrupt()
     _flush(sys.stderr)  # a failed write to stderr must not change the exit code
     return code
+
+
+def _complete_kind(arguments: Sequence[str]) -> Sequence[str]:
+    """Return the arguments with the kind ``table`` if ``train`` is followed by records instead of a kind."""
+    if len(arguments) < 2 or arguments[0] != "train" or arguments[1] in KINDS:
+        return arguments
+    from unkernel.cli.inputs.records import is_record_file
+
+    has_target = any(argument.partition("=")[0] == "--target" for argument in arguments)
+    return ["train", "table", *arguments[1:]] if has_target or is_record_file(arguments[1]) else arguments
 
 
 def _run_command(arguments: Sequence[str]) -> int:

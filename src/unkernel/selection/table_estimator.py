@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -28,6 +28,10 @@ _MIN_RECORDS = 10
 
 def _predicts_classes(estimator: Any) -> bool:
     return bool(getattr(estimator, "task_", estimator.task) != "numbers")
+
+
+def _ignore(_: Trial) -> None:
+    """Report nothing."""
 
 
 class TableEstimator(BaseEstimator):  # type: ignore[misc]
@@ -139,7 +143,11 @@ class TableEstimator(BaseEstimator):  # type: ignore[misc]
         TableEstimator
             The fitted estimator itself.
         """
-        began = time.perf_counter()
+        return self.fit_reporting(X, y, print if self.verbose else _ignore)
+
+    def fit_reporting(self, X: Any, y: Any, on_trial: Callable[[Trial], object]) -> Self:
+        """Fit, and call `on_trial` with each model that was measured."""
+        start = time.perf_counter()
         deadline = Deadline(self.max_seconds)
         targets = check_targets(y, self.task)
         self.task_: Task = find_task(targets) if self.task == "auto" else self.task  # type: ignore[assignment]
@@ -150,7 +158,7 @@ class TableEstimator(BaseEstimator):  # type: ignore[misc]
             deadline,
             seed=self.random_state,
             n_jobs=self.n_jobs,
-            on_trial=self._print_trial,
+            on_trial=on_trial,
         )
         # The majority is for comparison: a model without signal has an almost empty set of weights.
         self.best_ = min(self.trials_[1:], key=lambda trial: trial.loss)
@@ -161,7 +169,7 @@ class TableEstimator(BaseEstimator):  # type: ignore[misc]
         if self.task_ == "classes":
             self.classes_ = self.classifier_.classes_
         self.n_features_in_ = self.classifier_.n_features_in_
-        self.seconds_ = time.perf_counter() - began
+        self.seconds_ = time.perf_counter() - start
         return self
 
     def _encode(self, X: Any, y: NDArray[Any]) -> tuple[dict[bool, RecordEncoder], EncodedTable]:
@@ -184,10 +192,6 @@ class TableEstimator(BaseEstimator):  # type: ignore[misc]
         learner = family.make(C=C, n_jobs=self.n_jobs, random_state=0)
         fit(learner, table.rows_for(family), table.y)
         return Pipeline([("encoder", encoders[family.scales_numbers]), ("learner", learner)])
-
-    def _print_trial(self, trial: Trial) -> None:
-        if self.verbose:
-            print(trial)
 
     # --- Answers --------------------------------------------------------------------------------------
 

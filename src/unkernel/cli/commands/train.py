@@ -9,7 +9,7 @@ from typing import Any
 
 import typer
 
-from unkernel.cli.learners import LEARNERS, PARSERS, TEXT_PARSERS
+from unkernel.cli.learners import LEARNERS, PARSERS, TABLE, TEXT_PARSERS
 from unkernel.cli.options import shared_options, train_options
 from unkernel.cli.options.command_groups import add_commands, new_group
 from unkernel.cli.options.command_signatures import (
@@ -23,11 +23,12 @@ from unkernel.cli.options.help_text import reflow
 
 _HELP = """Train a model, a parser or a chunker on a file.
 
-    Each kind has its own options: see unkernel train KIND --help.
+    Without a KIND, it looks at the table and chooses the model itself. Each kind has its own options: see
+    unkernel train KIND --help.
 
     \b
+    [dim]$[/dim] unkernel train adult.train.csv --target income -o income.uk --test adult.test.csv
     [dim]$[/dim] unkernel train poly a9a.svm.xz -o model.uk --degree 2 --C 8 --gamma 0.03125
-    [dim]$[/dim] unkernel train poly adult.train.csv --target income -o income.uk --test adult.test.csv
     [dim]$[/dim] unkernel train logistic a.svm -o a.uk --degree 3 --C 0.3
     [dim]$[/dim] unkernel train linear 'day-*.svm.gz' -o a.uk --out-of-core
     [dim]$[/dim] unkernel train rank letor.txt -o a.uk --test letor.t.txt
@@ -50,8 +51,12 @@ def register(app: typer.Typer, arguments: Sequence[str]) -> None:
     """Add ``train``; load only the kind that `arguments` name."""
     group = new_group()
     kinds = {**LEARNERS, **PARSERS, **TEXT_PARSERS}
+    summaries = TABLE | {kind: summary for kind, (_, summary) in kinds.items()}
 
     def load(kind: str) -> None:
+        if kind in TABLE:
+            group.command(kind)(_make_table_command())
+            return
         target = kinds[kind][0]  # the class of a learner, or the task of a parser
         if kind in LEARNERS:
             command = _make_learner_command(import_learner(target))
@@ -59,7 +64,7 @@ def register(app: typer.Typer, arguments: Sequence[str]) -> None:
             command = _make_parser_command(kind, target)
         group.command(kind)(command)
 
-    add_commands(group, {kind: summary for kind, (_, summary) in kinds.items()}, arguments, load)
+    add_commands(group, summaries, arguments, load)
     app.add_typer(group, name="train", help=reflow(_HELP))
 
 
@@ -212,3 +217,36 @@ def _make_parser_command(kind: str, task: str) -> Any:
         **RUN_PARTS,
     }
     return make_command(partial(_train_parser, kind, TASKS[task]), parts, parser_training.HELP[kind])
+
+
+def _make_table_command() -> Any:
+    from unkernel.cli.learners.table import HELP
+
+    parts: Parts = {
+        "data": (train_options.RowOrRecordFile, REQUIRED),
+        "output": (train_options.ModelOutput, None),
+        "target": (train_options.Target, None),
+        "schema": (train_options.Schema, None),
+        "drop": (train_options.Drop, None),
+        "task": (train_options.PredictedAs, None),
+        "minutes": (train_options.Minutes, None),
+        "seed": (train_options.HeldOutSeed, None),
+        "min_count": (train_options.MinCount, None),
+        "jobs": (shared_options.Jobs, None),
+        "test": (shared_options.TestFile, None),
+        **RUN_PARTS,
+    }
+    return make_command(_train_table, parts, HELP)
+
+
+def _train_table(arguments: dict[str, Any]) -> None:
+    from unkernel.cli.inputs.file_contents import check_no_bare_trees, check_no_model
+    from unkernel.cli.learners.table import train_table
+    from unkernel.cli.render.training_summary import print_table_training
+    from unkernel.cli.terminal.progress import Display
+
+    check_no_model(arguments["data"][0], "records")
+    check_no_bare_trees(arguments["data"][0])
+    with Display(quiet=arguments["quiet"] or arguments["json"], verbose=arguments["verbose"]) as display:
+        result = train_table(arguments, display)
+    report(result, arguments, print_table_training)

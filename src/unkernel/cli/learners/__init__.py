@@ -1,5 +1,8 @@
 """Training and tuning, with one learner per kind of model."""
 
+# The right model of a table: what ``unkernel train FILE --target COLUMN`` trains.
+TABLE = {"table": "The right model of a table, chosen among several; the word table may be left out."}
+
 # Kinds of models of rows and trees: the learner's class, and a description.
 LEARNERS = {
     "poly": ("unkernel.cli.learners.poly:PolyLearner", "An SVM with a polynomial kernel."),
@@ -31,3 +34,5 @@ PARSERS = {
 
 # Parsers of raw text can be trained, but not tuned: they consist of several models.
 TEXT_PARSERS = {"text": ("text", "A parser of raw text, on a treebank in CoNLL-U.")}
+
+KINDS = frozenset({*TABLE, *LEARNERS, *PARSERS, *TEXT_PARSERS})

@@ -139,7 +139,7 @@ def read_examples(
     encoder = RecordEncoder(**options.encoder, n_jobs=threads)
     check_parameters(encoder)
     start = time.perf_counter()
-    opened = _open_files(files, display)
+    opened = open_files(files, display)
     table = read_training(
         opened, options.target, kinds=options.kinds, drop=options.drop, values=values, threads=threads
     )
@@ -182,7 +182,7 @@ def read_test(
     )
 
 
-def _open_files(files: Sequence[str], display: Display) -> Iterator[RecordFile]:
+def open_files(files: Sequence[str], display: Display) -> Iterator[RecordFile]:
     for name in files:
         with open_record_file(name, display) as file:
             yield file

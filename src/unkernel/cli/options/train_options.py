@@ -136,6 +136,36 @@ Drop = Annotated[
     list[str] | None,
     _records("--drop", metavar="COLUMN", show_default="none", help="Column to leave out; may be repeated."),
 ]
+
+
+class TargetTask(StrEnum):
+    """What the values of a target are."""
+
+    classes = "classes"
+    numbers = "numbers"
+
+
+PredictedAs = Annotated[
+    TargetTask | None,
+    _records("--as", show_default="found", help="Predict the target as classes or as numbers."),
+]
+Minutes = Annotated[
+    float | None,
+    _records("--minutes", min=0.01, show_default="none", help="Time after which no further model is tried."),
+]
+HeldOutSeed = Annotated[
+    int | None,
+    _records("--seed", min=0, max=2**32 - 1, show_default="0", help="Seed of the records that are held out."),
+]
+MinCount = Annotated[
+    int | None,
+    _records(
+        "--min-count",
+        min=1,
+        show_default="3",
+        help="Smallest number of records for a category or word to get its own feature.",
+    ),
+]
 Calibrate = Annotated[
     int | None,
     _records(

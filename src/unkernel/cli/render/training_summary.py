@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from unkernel.cli.render.quality import class_facts, value_facts
 from unkernel.cli.render.records import print_columns
 from unkernel.cli.terminal.console import format_seconds, format_size, format_value, print_facts
 from unkernel.cli.terminal.tables import name_column, new_table, number_column, print_table
@@ -48,6 +49,56 @@ def print_training(learner: Any, result: dict[str, Any]) -> None:
     if result["peak_memory_bytes"] is not None:
         facts["memory"] = f"{format_size(result['peak_memory_bytes'])} at its peak"
     print_facts(result["model"], facts)
+
+
+def print_table_training(result: dict[str, Any]) -> None:
+    """Print the columns, the models that were compared, and the one that was kept."""
+    print_columns(result["data"], result["columns"], result["target"])
+    predicts_classes = result["task"] == "classes"
+    loss = "log loss" if predicts_classes else "RMSE"
+    table = new_table(
+        "model", number_column("C"), number_column(loss), number_column("time"), name_column("")
+    )
+    for trial in _find_best_trials(result["trials"]):
+        is_best = trial["model"] == result["model_family"]
+        table.add_row(
+            trial["model"],
+            "" if trial["C"] is None else f"{trial['C']:g}",
+            f"{trial['loss']:.5g}",
+            format_seconds(trial["seconds"]),
+            "←" if is_best else "",
+            style="bold" if is_best else "",
+        )
+    print_table("models, measured on records that were held out", table)
+    other = "numbers" if predicts_classes else "classes"
+    facts = {
+        "target": f"{result['target']}, predicted as {result['task']} (--as {other} changes that)",
+        "model": f"{result['model_family']}, C = {result['C']:g}, {format_size(result['model_bytes'])}",
+    }
+    if test := result["test"]:
+        learner_facts = (
+            class_facts(test, "record", "test ") if predicts_classes else value_facts(test, "test ")
+        )
+        facts |= learner_facts
+        if predicts_classes and test.get("log_loss") is not None:
+            facts["test log loss"] = f"{test['log_loss']:.6g} per record"
+    seconds = result["seconds"]
+    facts["time"] = (
+        f"{format_seconds(seconds['training'])} training, {format_seconds(seconds['total'])} in all"
+    )
+    print_facts(result["model"], facts)
+
+
+def _find_best_trials(trials: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the best trial of each model, in the order of the models, with the time of all its trials."""
+    best: dict[str, dict[str, Any]] = {}
+    for trial in trials:
+        previous = best.get(trial["model"])
+        winner = trial if previous is None or trial["loss"] < previous["loss"] else previous
+        best[trial["model"]] = winner | {
+            "seconds": trial["seconds"] + (previous["seconds"] if previous else 0.0)
+        }
+    return list(best.values())
 
 
 def name_measure(name: str) -> str:

@@ -1,0 +1,123 @@
+"""``unkernel train table``, which ``unkernel train FILE --target COLUMN`` stands for."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from unkernel.cli.inputs.labelled_files import class_labels
+from unkernel.cli.inputs.record_examples import RecordExamples
+from unkernel.cli.inputs.records import OpenedRecords
+from unkernel.cli.inputs.rows import describe_files
+from unkernel.cli.inputs.schemas import read_schema
+from unkernel.cli.learners.base import Learner
+from unkernel.cli.learners.poly import LogisticLearner
+from unkernel.cli.learners.record_training import (
+    RecordOptions,
+    check_target,
+    compile_records,
+    expand_files,
+    open_files,
+    read_test,
+)
+from unkernel.cli.learners.regression import RegressionLearner
+from unkernel.cli.learners.training_run import Request, describe_run
+from unkernel.cli.output_files import check_different, check_model_output
+from unkernel.cli.terminal.progress import Display
+from unkernel.records.files import TrainingTable, read_training
+from unkernel.selection import TableEstimator
+
+HELP = """Train the right model of a table: look at its columns, compare models, and keep the best.
+
+    DATA has records (CSV, TSV, JSON lines, Parquet), and --target names the column to predict. A target of
+    numbers with fractions, or of more than 20 different integers, is predicted as a number, any other target
+    as a class. A linear model, sums over columns, polynomials and models of pairs of columns are compared on
+    records that are held out. The word table may be left out.
+
+    \b
+    [dim]$[/dim] unkernel train adult.train.csv --target income -o income.uk --test adult.test.csv
+    [dim]$[/dim] unkernel train flats.csv --target rent -o rent.uk --minutes 2
+    [dim]$[/dim] unkernel train scores.csv --target stars -o stars.uk --as numbers
+    [dim]$[/dim] unkernel train table flats.csv --target rent -o rent.uk --json
+    """
+_SECONDS_PER_MINUTE = 60
+
+
+def train_table(arguments: dict[str, Any], display: Display) -> dict[str, Any]:
+    """Compare models, and train and save the best; return its description for JSON."""
+    start = time.perf_counter()
+    request = Request.of("train", arguments)
+    data = expand_files(request.data)
+    check_different(request.output)
+    check_model_output(request.output, *data, request.test, arguments["schema"], force=request.force)
+    given = {name: value for name, value in arguments.items() if value not in (None, [])}
+    check_target(data[0], given, display)
+    options = RecordOptions(
+        given["target"], read_schema(given.get("schema")), list(given.get("drop", ())), 0, {}
+    )
+    table = read_training(
+        open_files(data, display),
+        options.target,
+        kinds=options.kinds,
+        drop=options.drop,
+        threads=request.threads,
+    )
+    estimator = _make_estimator(given, options, table, request.threads)
+    labels = table.labels if estimator.task == "numbers" else class_labels(table.labels)
+    reading_seconds = time.perf_counter() - start
+    with display.show_attempts("comparing models") as on_progress:
+        try:
+            estimator.fit_reporting(table.columns, labels, lambda trial: on_progress(str(trial)))
+        except (ValueError, TypeError) as error:
+            raise ValueError(f"{describe_files(data)}: column {options.target!r}: {error}") from error
+    examples = _encode(describe_files(data), table, estimator, reading_seconds)
+    tests = None
+    if request.test is not None:
+        tests = read_test(request.test, examples, options, request.threads, display)
+    learner, fitted = _make_learner(estimator), estimator.pipeline_[-1]
+    with display.show_attempts("compiling") as on_progress:
+        classifier = compile_records(
+            fitted.to_model(), examples, options, fitted, threads=request.threads, on_progress=on_progress
+        )
+    classifier.save(request.output)
+    result = {"data": examples.file, "rows": examples.count, "features": examples.n_features}
+    result |= learner.describe(fitted) | {"task": estimator.task_, "model_family": estimator.best_.name}
+    result["trials"] = [
+        {"model": trial.name, "C": trial.C, "loss": trial.loss, "seconds": trial.seconds}
+        for trial in estimator.trials_
+    ]
+    with display.show_work("measuring"):
+        test_measures = tests and {"file": tests.file, "rows": tests.count} | learner.measure(fitted, tests)
+    result |= {"test": test_measures, "target": options.target, "engine": classifier.engine}
+    result["columns"] = OpenedRecords(request.output, classifier).columns()
+    spent = {
+        "reading": reading_seconds,
+        "training": estimator.seconds_,
+        "total": time.perf_counter() - start,
+    }
+    return result | describe_run(request.output, [], spent)
+
+
+def _make_estimator(
+    given: dict[str, Any], options: RecordOptions, table: TrainingTable, threads: int
+) -> TableEstimator:
+    minutes = given.get("minutes")
+    return TableEstimator(
+        task=given["task"].value if "task" in given else "auto",
+        kinds={name: kind for name, kind in options.kinds.items() if name in table.columns} or None,
+        min_count=given.get("min_count", 3),
+        max_seconds=None if minutes is None else _SECONDS_PER_MINUTE * minutes,
+        random_state=given.get("seed", 0),
+        n_jobs=threads,
+    )
+
+
+def _encode(
+    file: str, table: TrainingTable, estimator: TableEstimator, reading_seconds: float
+) -> RecordExamples:
+    encoder = estimator.pipeline_[0]
+    return RecordExamples(file, table, encoder, encoder.transform(table.columns), reading_seconds)
+
+
+def _make_learner(estimator: TableEstimator) -> Learner:
+    return (LogisticLearner if estimator.task_ == "classes" else RegressionLearner)({})
