@@ -96,7 +96,7 @@ def search(
     *,
     seed: int,
     n_jobs: int | None,
-    on_trial: Callable[[Trial], None],
+    on_trial: Callable[[Trial], object],
 ) -> list[Trial]:
     """Measure the majority and each family along its path; the first model of each is always measured."""
     folds = make_folds(table, seed)
@@ -197,7 +197,7 @@ def fit(learner: Any, rows: Any, y: NDArray[Any]) -> None:
             return
         mean = float(np.mean(y))
         learner.fit(rows, y - mean)
-    learner.model_ = replace(learner.model_, intercept=learner.model_.intercept + mean)
+    learner._set_model(replace(learner.model_, intercept=learner.model_.intercept + mean))
 
 
 def _measure(task: Task, learner: Any, rows: Any, y: NDArray[Any]) -> float:

@@ -14,6 +14,7 @@ from unkernel.cli.learners.base import Learner
 from unkernel.cli.learners.poly import LogisticLearner
 from unkernel.cli.learners.record_training import (
     RecordOptions,
+    adapt_to_records,
     check_target,
     compile_records,
     expand_files,
@@ -52,9 +53,8 @@ def train_table(arguments: dict[str, Any], display: Display) -> dict[str, Any]:
     check_model_output(request.output, *data, request.test, arguments["schema"], force=request.force)
     given = {name: value for name, value in arguments.items() if value not in (None, [])}
     check_target(data[0], given, display)
-    options = RecordOptions(
-        given["target"], read_schema(given.get("schema")), list(given.get("drop", ())), 0, {}
-    )
+    kinds, drop = read_schema(given.get("schema")), list(given.get("drop", ()))
+    options = RecordOptions(given["target"], kinds, drop, calibrate=0, encoder={})
     table = read_training(
         open_files(data, display),
         options.target,
@@ -120,4 +120,6 @@ def _encode(
 
 
 def _make_learner(estimator: TableEstimator) -> Learner:
-    return (LogisticLearner if estimator.task_ == "classes" else RegressionLearner)({})
+    kind = LogisticLearner if estimator.task_ == "classes" else RegressionLearner
+    learner: Learner = adapt_to_records(kind)({})
+    return learner

@@ -55,10 +55,8 @@ def print_table_training(result: dict[str, Any]) -> None:
     """Print the columns, the models that were compared, and the one that was kept."""
     print_columns(result["data"], result["columns"], result["target"])
     predicts_classes = result["task"] == "classes"
-    loss = "log loss" if predicts_classes else "RMSE"
-    table = new_table(
-        "model", number_column("C"), number_column(loss), number_column("time"), name_column("")
-    )
+    numbers = map(number_column, ("C", "log loss" if predicts_classes else "RMSE", "time"))
+    table = new_table("model", *numbers, name_column(""))
     for trial in _find_best_trials(result["trials"]):
         is_best = trial["model"] == result["model_family"]
         table.add_row(
@@ -76,10 +74,7 @@ def print_table_training(result: dict[str, Any]) -> None:
         "model": f"{result['model_family']}, C = {result['C']:g}, {format_size(result['model_bytes'])}",
     }
     if test := result["test"]:
-        learner_facts = (
-            class_facts(test, "record", "test ") if predicts_classes else value_facts(test, "test ")
-        )
-        facts |= learner_facts
+        facts |= class_facts(test, "record", "test ") if predicts_classes else value_facts(test, "test ")
         if predicts_classes and test.get("log_loss") is not None:
             facts["test log loss"] = f"{test['log_loss']:.6g} per record"
     seconds = result["seconds"]
