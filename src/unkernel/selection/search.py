@@ -114,7 +114,7 @@ def search(
 ) -> list[Trial]:
     """Measure the majority and each family along its path; the first model of each is always measured."""
     folds = make_folds(table, seed)
-    trials = [_measure_majority(table, folds)]
+    trials = [measure_majority(table, folds)]
     on_trial(trials[0])
     for family in families:
         if not _is_affordable(table, family, folds):
@@ -220,7 +220,8 @@ def _measure(task: Task, learner: Any, rows: Any, y: NDArray[Any]) -> float:
     return _log_loss(learner.classes_, learner.predict_proba(rows), y)
 
 
-def _measure_majority(table: EncodedTable, folds: list[Fold]) -> Trial:
+def measure_majority(table: EncodedTable, folds: list[Fold]) -> Trial:
+    """Measure the prediction of the shares of the classes, or of the mean."""
     losses = []
     for train, held_out in folds:
         y, targets = table.y[train], table.y[held_out]

@@ -24,6 +24,7 @@ from unkernel.selection.search import Deadline, EncodedTable, Trial, fit, scale_
 from unkernel.selection.targets import TASKS, Task, check_targets, find_task
 
 _MIN_RECORDS = 10
+_MIN_WORD_COUNT = 3  # rarer words would have most of the features
 
 
 def _predicts_classes(estimator: Any) -> bool:
@@ -48,8 +49,9 @@ class TableEstimator(BaseEstimator):  # type: ignore[misc]
         predicted as numbers, all other targets as classes.
     kinds : dict, default=None
         Kinds of the columns that should not be inferred, as for :class:`RecordEncoder`.
-    min_count : int, default=3
-        Smallest number of records for a category or word to get its own feature.
+    min_count : int, default=None
+        Smallest number of records for a category or word to get its own feature. None means 1, or 3 if a
+        column holds texts.
     max_seconds : float, default=None
         Time after which no further model is tried. Fitting the best model to all records comes on top of it.
         With None, the result depends on the data alone.
@@ -99,7 +101,7 @@ class TableEstimator(BaseEstimator):  # type: ignore[misc]
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "task": [StrOptions(set(TASKS))],
         "kinds": [Mapping, None],
-        "min_count": [Interval(Integral, 1, None, closed="left")],
+        "min_count": [Interval(Integral, 1, None, closed="left"), None],
         "max_seconds": [Interval(Real, 0, None, closed="neither"), None],
         "n_jobs": [Integral, None],
         "random_state": [Interval(Integral, 0, 2**32 - 1, closed="both")],
@@ -111,7 +113,7 @@ class TableEstimator(BaseEstimator):  # type: ignore[misc]
         *,
         task: str = "auto",
         kinds: Mapping[str, str] | None = None,
-        min_count: int = 3,
+        min_count: int | None = None,
         max_seconds: float | None = None,
         n_jobs: int | None = None,
         random_state: int = 0,
@@ -174,14 +176,16 @@ class TableEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _encode(self, X: Any, y: NDArray[Any]) -> tuple[dict[bool, RecordEncoder], EncodedTable]:
         """Encode the records with numbers divided into intervals, and with numbers scaled."""
-        divide = RecordEncoder(kinds=self.kinds, min_count=self.min_count, n_jobs=self.n_jobs)
+        divide = RecordEncoder(kinds=self.kinds, min_count=self.min_count or 1, n_jobs=self.n_jobs)
         divided = divide.fit_transform(X)
+        if self.min_count is None and "text" in divide.kinds_.values():
+            divided = divide.set_params(min_count=_MIN_WORD_COUNT).fit_transform(X)
         if divided.shape[0] != len(y):
             raise ValueError(f"X has {divided.shape[0]} records, and y has {len(y)} targets")
         if divided.shape[0] < _MIN_RECORDS:
             raise ValueError(f"{divided.shape[0]} records are too few: comparing models needs {_MIN_RECORDS}")
         scaled_kinds = {name: "number" if kind == "binned" else kind for name, kind in divide.kinds_.items()}
-        scale = RecordEncoder(kinds=scaled_kinds, min_count=self.min_count, n_jobs=self.n_jobs)
+        scale = RecordEncoder(kinds=scaled_kinds, min_count=divide.min_count, n_jobs=self.n_jobs)
         table = EncodedTable(self.task_, divided, scale.fit_transform(X), y)
         return {False: divide, True: scale}, table
 

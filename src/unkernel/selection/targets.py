@@ -24,7 +24,12 @@ def find_task(y: NDArray[Any]) -> Task:
 
 def check_targets(y: Any, task: str) -> NDArray[Any]:
     """Return the targets as an array; ValueError for targets that nothing can be learned from."""
-    targets = np.asarray(y)
+    try:
+        targets = np.asarray(y)
+    except ValueError:  # lists of different lengths
+        raise ValueError(
+            "y must have one dimension; fit one estimator per label if records have several"
+        ) from None
     if targets.ndim != 1:
         raise ValueError(f"y must have one dimension, got an array of shape {targets.shape}")
     if targets.dtype.kind == "O":

@@ -105,7 +105,7 @@ def _make_estimator(
     return TableEstimator(
         task=given["task"].value if "task" in given else "auto",
         kinds={name: kind for name, kind in options.kinds.items() if name in table.columns} or None,
-        min_count=given.get("min_count", 3),
+        min_count=given.get("min_count"),
         max_seconds=None if minutes is None else _SECONDS_PER_MINUTE * minutes,
         random_state=given.get("seed", 0),
         n_jobs=threads,

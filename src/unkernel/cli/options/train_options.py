@@ -162,7 +162,7 @@ MinCount = Annotated[
     _records(
         "--min-count",
         min=1,
-        show_default="3",
+        show_default="1, with texts 3",
         help="Smallest number of records for a category or word to get its own feature.",
     ),
 ]
