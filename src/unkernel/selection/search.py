@@ -112,13 +112,15 @@ def search(
     n_jobs: int | None,
     on_trial: Callable[[Trial], object],
 ) -> list[Trial]:
-    """Measure the majority and each family along its path; the first model of each is always measured."""
+    """Measure the majority and each family along its path; the first family is always measured."""
     folds = make_folds(table, seed)
     trials = [measure_majority(table, folds)]
     on_trial(trials[0])
     for family in families:
         if not _is_affordable(table, family, folds):
             continue
+        if len(trials) > 1 and not deadline.allows(0.0):
+            break
         best_loss = min(trial.loss for trial in trials)
         losses: list[float] = []
         for trial in _follow_path(table, family, folds, deadline, n_jobs):
@@ -184,7 +186,7 @@ def _follow_path(
     rows = table.rows_for(family)
     seconds = 0.0
     for C in family.Cs:
-        if not deadline.allows(seconds):
+        if seconds and not deadline.allows(seconds):
             return
         begin, began = time.process_time(), time.monotonic()
         losses = []

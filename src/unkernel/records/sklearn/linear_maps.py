@@ -86,7 +86,7 @@ def _append(transformer: Any, matrix: Matrix, offset: Matrix) -> tuple[Matrix, M
     if name == "MinMaxScaler":
         return matrix * transformer.scale_, offset * transformer.scale_ + transformer.min_
     if name in _SCALERS:
-        center = getattr(transformer, "mean_" if name == "StandardScaler" else "center_", None)
+        center: Any = getattr(transformer, "mean_" if name == "StandardScaler" else "center_", None)
         is_centred = getattr(transformer, "with_mean", getattr(transformer, "with_centering", False))
         scale = 1.0 if transformer.scale_ is None else transformer.scale_
         return matrix / scale, (offset - center if is_centred else offset) / scale

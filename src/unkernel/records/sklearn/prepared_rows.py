@@ -54,7 +54,8 @@ def _encode_categories(builder: Builder, classifier: Any, vector: Vector) -> Vec
     ordinal = builder.steps[vector.step]
     if ordinal.kind != "ordinal" or vector.step != len(builder.steps) - 1:
         refuse("(CategoricalNB)", "takes the columns of an OrdinalEncoder, and gets something else")
-    tables, names = [], []
+    tables: list[dict[str, Any]] = []
+    names: list[str] = []
     for name, table, logarithms in zip(
         vector.names, ordinal.table["categories"], classifier.feature_log_prob_, strict=True
     ):
@@ -72,7 +73,8 @@ def _encode_categories(builder: Builder, classifier: Any, vector: Vector) -> Vec
 
 def _look_up(features: NDArray[np.int64], codes: Any) -> NDArray[np.int32]:
     """Return the feature of each code; negative codes stay."""
-    return np.where(np.asarray(codes) >= 0, features[codes], codes).astype(np.int32)
+    numbers: NDArray[np.int32] = np.where(np.asarray(codes) >= 0, features[codes], codes).astype(np.int32)
+    return numbers
 
 
 def _label_categories(name: str, table: dict[str, Any], features: range) -> list[str]:
