@@ -148,7 +148,22 @@ class TableEstimator(BaseEstimator):  # type: ignore[misc]
         return self.fit_reporting(X, y, print if self.verbose else _ignore)
 
     def fit_reporting(self, X: Any, y: Any, on_trial: Callable[[Trial], object]) -> Self:
-        """Fit, and call `on_trial` with each model that was measured."""
+        """Fit, and report each model that was measured.
+
+        Parameters
+        ----------
+        X : DataFrame, Arrow table, list of dicts, dict of columns, or array of shape (n_records, n_columns)
+            Training records.
+        y : array-like of shape (n_records,)
+            The targets.
+        on_trial : callable
+            Called with each :class:`~unkernel.selection.Trial`.
+
+        Returns
+        -------
+        TableEstimator
+            The fitted estimator itself.
+        """
         start = time.perf_counter()
         deadline = Deadline(self.max_seconds)
         targets = check_targets(y, self.task)
