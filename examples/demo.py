@@ -23,6 +23,7 @@ import matplotlib.pyplot as plt
 
 FOLDER = Path("build/demo")
 PARTS = (
+    "tables/plot_models.py",
     "classification/plot_sparse_rows.py",
     "speed/plot_one_record.py",
     "text/plot_parse.py",
@@ -73,7 +74,7 @@ def commands(folder: Path) -> list[str]:
     """Train, ask why, and make a report."""
     people, model = folder / "people.csv", folder / "income.uk"
     return [
-        f"train poly {people} --target income -o {model}",
+        f"train {people} --target income -o {model}",
         f"""explain {model} '{{"age": 51, "job": "pilot"}}'""",
         f"report {model} --test {people} -o {folder / 'report.html'}",
     ]

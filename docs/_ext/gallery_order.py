@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-SECTIONS = ["classification", "speed", "ranking", "text", "trees", "scale"]
+SECTIONS = ["tables", "classification", "speed", "ranking", "text", "trees", "scale"]
 SCRIPTS = [
+    "plot_models.py",
     *("plot_sparse_rows.py", "plot_conjunctions.py", "plot_l1_path.py", "plot_calibration.py"),
     *("plot_objectives.py", "plot_report.py", "plot_dense_rows.py"),
     *("plot_one_record.py", "plot_engines.py"),

@@ -34,6 +34,7 @@ from unkernel.models import ConjunctionModel
 from unkernel.records import RecordEncoder
 from unkernel.records.files import RecordFile, TrainingTable, read_training
 from unkernel.records.files.training_table import check_columns, list_names
+from unkernel.selection.targets import MAX_NUMBER_CLASSES
 
 OPTIONS = ("target", "schema", "drop", "calibrate")  # without the options of the encoder
 CALIBRATION_FOLDS = 3
@@ -208,6 +209,11 @@ def _check_labels(data: str, target: str, labels: NDArray[Any]) -> None:
             f"({format_labels(classes.tolist())}); at most {_MAX_CLASSES:,} classes are supported"
         )
     check_classes(labels, f"{data}: column {target!r}")
+    if labels.dtype.kind in "iuf" and len(classes) > MAX_NUMBER_CLASSES:
+        warn(
+            f"{data}: column {target!r} has {len(classes)} different numbers, which are learned as classes; "
+            "unkernel train regression predicts numbers"
+        )
 
 
 # --- Cross-validation ---------------------------------------------------------------------------------
