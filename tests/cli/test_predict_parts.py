@@ -101,7 +101,7 @@ KILLED = """
 
     if __name__ == "__main__":
         moment, *words = sys.argv[1:]
-        note = batch_files.Journal._note
+        note = batch_files.Journal._append
         calls = 0
 
         def noting(self, part, stamp):
@@ -115,7 +115,7 @@ KILLED = """
                         file.write('\\n{"part": "part-')
                 os.kill(os.getpid(), signal.SIGKILL)
 
-        batch_files.Journal._note = noting
+        batch_files.Journal._append = noting
         main(words)
 """
 
@@ -151,7 +151,7 @@ SCHEDULER = """
 @pytest.mark.hostile
 def test_a_scheduler_that_is_lost_is_named(monkeypatch):
     pytest.importorskip("distributed")
-    monkeypatch.setattr("unkernel.cli.cluster._SECONDS_TO_CONNECT", 2)
+    monkeypatch.setattr("unkernel.cli.cluster._CONNECT_TIMEOUT", 2)
     command = [sys.executable, "-c", textwrap.dedent(SCHEDULER)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None

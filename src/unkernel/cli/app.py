@@ -118,10 +118,13 @@ def _complete_kind(arguments: Sequence[str]) -> Sequence[str]:
     """Return the arguments with the kind ``table`` if ``train`` is followed by records instead of a kind."""
     if len(arguments) < 2 or arguments[0] != "train" or arguments[1] in KINDS:
         return arguments
+    if any(argument.partition("=")[0] == "--target" for argument in arguments):
+        return ["train", "table", *arguments[1:]]
+    if arguments[1].startswith("-"):
+        return arguments
     from unkernel.cli.inputs.records import is_record_file
 
-    has_target = any(argument.partition("=")[0] == "--target" for argument in arguments)
-    return ["train", "table", *arguments[1:]] if has_target or is_record_file(arguments[1]) else arguments
+    return ["train", "table", *arguments[1:]] if is_record_file(arguments[1]) else arguments
 
 
 def _run_command(arguments: Sequence[str]) -> int:
