@@ -90,12 +90,12 @@ class TableEstimator(BaseEstimator):  # type: ignore[misc]
     --------
     >>> from unkernel import TableEstimator
     >>> people = [{"job": job, "age": age} for job in ("clerk", "pilot") for age in range(20, 60)]
-    >>> income = ["high" if (one["job"] == "pilot") == (one["age"] < 45) else "low" for one in people]
+    >>> income = ["high" if (one["job"] == "pilot") == (27 < one["age"] < 45) else "low" for one in people]
     >>> estimator = TableEstimator().fit(people, income)
     >>> estimator.predict([{"job": "pilot", "age": 30}, {"job": "clerk", "age": 30}]).tolist()
     ['high', 'low']
-    >>> estimator.task_, estimator.best_.name
-    ('classes', 'pairs, l1')
+    >>> estimator.task_, estimator.classes_.tolist()
+    ('classes', ['high', 'low'])
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
