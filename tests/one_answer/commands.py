@@ -15,8 +15,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from one_answer.answers import Answer
-from one_answer.limits import CannotSayError, Limit, csv_value
-from one_answer.requests import escaped, plainly, say_in_json
+from one_answer.limits import CannotExpressError, Limit, csv_value
+from one_answer.requests import escaped, express_in_json, plainly
 from one_answer.ways import Record, Session, Way, arrow_of, columns_in
 from unkernel import cli
 from unkernel.records.files.columns import infer_column_types, list_read_columns
@@ -81,7 +81,7 @@ def _read_columns(session: Session, records: list[Record]) -> list[str]:
 # --- CSV ----------------------------------------------------------------------------------------------
 
 
-def say_in_csv(session: Session, records: list[Record]) -> list[Record]:
+def express_in_csv(session: Session, records: list[Record]) -> list[Record]:
     """Return the records as read from CSV: cells are texts, and the type of a column gives their meaning.
 
     An empty cell is missing.
@@ -127,11 +127,11 @@ def _parquet_of(session: Session, records: list[Record]) -> Path:
     try:
         pq.write_table(table, path)
     except (pa.ArrowException, UnicodeEncodeError):
-        raise CannotSayError(Limit.LIBRARY) from None
+        raise CannotExpressError(Limit.LIBRARY) from None
     return path
 
 
-def say_in_parquet(session: Session, records: list[Record]) -> list[Record]:
+def express_in_parquet(session: Session, records: list[Record]) -> list[Record]:
     result: list[Record] = pq.read_table(_parquet_of(session, records)).to_pylist()
     return result
 
@@ -141,13 +141,13 @@ def _ask_parquet(session: Session, records: list[Record]) -> list[Answer]:
 
 
 WAYS_OF_THE_COMMAND_LINE = [
-    Way("predict of CSV", _ask_csv, say_in_csv, none_is_nan=True),
-    Way("predict of JSON lines", _ask_lines, say_in_json, none_is_nan=True),
-    Way("predict of Parquet", _ask_parquet, say_in_parquet, none_is_nan=True),
+    Way("predict of CSV", _ask_csv, express_in_csv, none_is_nan=True),
+    Way("predict of JSON lines", _ask_lines, express_in_json, none_is_nan=True),
+    Way("predict of Parquet", _ask_parquet, express_in_parquet, none_is_nan=True),
 ]
 APART = Way(
     "predict in a process of its own",
     lambda session, records: _ask_lines(session, records, run_apart),
-    say_in_json,
+    express_in_json,
     none_is_nan=True,
 )

@@ -15,7 +15,7 @@ import numpy as np
 from one_answer import values
 from one_answer.answers import Outcome, Refusal, refusal_of
 from one_answer.commands import APART, WAYS_OF_THE_COMMAND_LINE
-from one_answer.limits import CannotSayError, is_utf8
+from one_answer.limits import CannotExpressError, is_utf8
 from one_answer.requests import WAYS_OF_THE_SERVER
 from one_answer.subjects import Subject, draw_subject
 from one_answer.ways import DASK, WAYS_OF_PYTHON, Record, Session, Way, ask_one
@@ -75,8 +75,8 @@ def differences(session: Session, way: Way, records: list[Record]) -> Iterator[D
     if not records or (session.subject.whole and not way.takes_whole):
         return
     try:
-        message = way.say(session, records)
-    except CannotSayError:
+        message = way.express(session, records)
+    except CannotExpressError:
         if len(records) > 1:  # possibly not neighbours
             for record in records:
                 yield from differences(session, way, [record])

@@ -29,7 +29,7 @@ class Limit(Enum):
     CSV_TEXT = "CSV is UTF-8, which has no lone surrogates"
 
 
-class CannotSayError(Exception):
+class CannotExpressError(Exception):
     """An interface's format cannot express a record."""
 
     def __init__(self, limit: Limit) -> None:
@@ -45,7 +45,7 @@ def json_value(value: Any) -> Any:
     if isinstance(value, float) and math.isnan(value):
         return None
     if isinstance(value, float) and math.isinf(value):
-        raise CannotSayError(Limit.INFINITY)
+        raise CannotExpressError(Limit.INFINITY)
     return value.isoformat() if isinstance(value, dt.date) else value
 
 
@@ -56,9 +56,9 @@ def csv_value(value: Any, kind: str | None) -> Any:
         return None
     if isinstance(value, str) if kind != "number" else type(value) in (int, float):
         if isinstance(value, str) and not is_utf8(value):
-            raise CannotSayError(Limit.CSV_TEXT)
+            raise CannotExpressError(Limit.CSV_TEXT)
         return value
-    raise CannotSayError(Limit.CELL_TYPE)
+    raise CannotExpressError(Limit.CELL_TYPE)
 
 
 def is_utf8(text: str) -> bool:

@@ -8,7 +8,7 @@ import struct
 from typing import Any
 
 from one_answer.answers import Answer, answer_of_json
-from one_answer.limits import CannotSayError, Limit, is_utf8, json_value
+from one_answer.limits import CannotExpressError, Limit, is_utf8, json_value
 from one_answer.server import EXPLAIN, INFER, PREDICT, Reply
 from one_answer.ways import Record, Session, Way, columns_in
 from unkernel.serve.http_messages import SHORT_BODY_BYTES
@@ -19,12 +19,12 @@ _LINES = (b"content-type", b"application/x-ndjson")
 # --- JSON ---------------------------------------------------------------------------------------------
 
 
-def say_in_json(session: Session, records: list[Record]) -> list[Record]:
+def express_in_json(session: Session, records: list[Record]) -> list[Record]:
     """Return the records as Python's json reads them back."""
     if session.subject.whole and any(
         isinstance(value, list) for record in records for value in record.values()
     ):
-        raise CannotSayError(Limit.LIST_OF_INPUTS)
+        raise CannotExpressError(Limit.LIST_OF_INPUTS)
     return [json.loads(json.dumps({k: json_value(v) for k, v in record.items()})) for record in records]
 
 
@@ -107,10 +107,10 @@ def _application(server: Any, path: str, body: bytes) -> Reply:
     return server.ask_application(path, body)
 
 
-def _say_on_page(session: Session, records: list[Record]) -> list[Record]:
+def _express_on_page(session: Session, records: list[Record]) -> list[Record]:
     if not session.explains:
-        raise CannotSayError(Limit.NOT_EXPLAINED)
-    return say_in_json(session, records)
+        raise CannotExpressError(Limit.NOT_EXPLAINED)
+    return express_in_json(session, records)
 
 
 _ask_page = _ask_each(_application, plainly, EXPLAIN)
@@ -119,20 +119,20 @@ _ask_page = _ask_each(_application, plainly, EXPLAIN)
 # --- Tensors ------------------------------------------------------------------------------------------
 
 
-def say_in_tensors(session: Session, records: list[Record]) -> list[Record]:
+def express_in_tensors(session: Session, records: list[Record]) -> list[Record]:
     """Return records as tensors express them: every column has one type, and missing values are null."""
     types = {tensor.name: tensor.datatype for tensor in session.server.tensors}
     names = [name for name in columns_in(records) if name in types]
     if len(names) < len(columns_in(records)):
-        raise CannotSayError(Limit.OTHER_INPUT)
+        raise CannotExpressError(Limit.OTHER_INPUT)
     if not names:
-        raise CannotSayError(Limit.NO_COLUMNS)
-    message = say_in_json(session, [{name: record.get(name) for name in names} for record in records])
+        raise CannotExpressError(Limit.NO_COLUMNS)
+    message = express_in_json(session, [{name: record.get(name) for name in names} for record in records])
     for record in message:
         for name, value in record.items():
             kinds = (int, float) if types[name] == "FP64" else (str,)
             if value is not None and type(value) not in kinds:
-                raise CannotSayError(Limit.TENSOR_TYPE)
+                raise CannotExpressError(Limit.TENSOR_TYPE)
     return message
 
 
@@ -163,20 +163,20 @@ def _of_tensors(outputs: dict[str, list[Any]], count: int) -> list[Answer]:
     ]
 
 
-def _say_in_bytes(session: Session, records: list[Record]) -> list[Record]:
+def _express_in_bytes(session: Session, records: list[Record]) -> list[Record]:
     """Return records as binary tensors express them: infinities and NaN, but no null; texts are UTF-8."""
     finite = [
         {name: 0.0 if value in (math.inf, -math.inf) else value for name, value in record.items()}
         for record in records
     ]
-    message = say_in_tensors(session, finite)
+    message = express_in_tensors(session, finite)
     types = {tensor.name: tensor.datatype for tensor in session.server.tensors}
     for record, original in zip(message, records, strict=True):
         for name in record:
             if types[name] == "FP64":
                 record[name] = math.nan if record[name] is None else _float(original[name])
             elif record[name] is None or not is_utf8(record[name]):
-                raise CannotSayError(Limit.TENSOR_BYTES)
+                raise CannotExpressError(Limit.TENSOR_BYTES)
     return message
 
 
@@ -184,7 +184,7 @@ def _float(value: Any) -> float:
     try:
         return float(value)
     except OverflowError:
-        raise CannotSayError(Limit.TENSOR_BYTES) from None
+        raise CannotExpressError(Limit.TENSOR_BYTES) from None
 
 
 def _ask_bytes(session: Session, records: list[Record]) -> list[Answer]:
@@ -214,7 +214,7 @@ def _ask_bytes(session: Session, records: list[Record]) -> list[Answer]:
 
 
 def _way(name: str, ask: Any) -> Way:
-    return Way(f"the server, {name}", ask, say_in_json, none_is_nan=True, takes_whole=True)
+    return Way(f"the server, {name}", ask, express_in_json, none_is_nan=True, takes_whole=True)
 
 
 WAYS_OF_THE_SERVER = [
@@ -225,7 +225,7 @@ WAYS_OF_THE_SERVER = [
     Way(
         "the server, its page",
         _ask_page,
-        _say_on_page,
+        _express_on_page,
         none_is_nan=True,
         takes_whole=True,
     ),
@@ -237,9 +237,9 @@ WAYS_OF_THE_SERVER = [
     Way(
         "the server, tensors",
         _ask_tensors,
-        say_in_tensors,
+        express_in_tensors,
         none_is_nan=True,
         takes_whole=True,
     ),
-    Way("the server, tensors in bytes", _ask_bytes, _say_in_bytes, none_is_nan=True, takes_whole=True),
+    Way("the server, tensors in bytes", _ask_bytes, _express_in_bytes, none_is_nan=True, takes_whole=True),
 ]

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 import unkernel
 from one_answer.answers import Answer, Outcome, answers_of_rows, refusal_of
-from one_answer.limits import CannotSayError, Limit
+from one_answer.limits import CannotExpressError, Limit
 from one_answer.server import ServedModel
 from one_answer.subjects import Subject
 from one_answer.values import ORDINARY
@@ -93,10 +93,10 @@ class Way:
     ----------
     name : str
     ask : callable
-        Returns the answers to records in the form of ``say``, or raises an error.
-    say : callable
+        Returns the answers to records in the form of ``express``, or raises an error.
+    express : callable
         Returns the records after a round trip through the interface's format, read by a reader that is not
-        ours; raises a CannotSayError if the format cannot express a record.
+        ours; raises a CannotExpressError if the format cannot express a record.
     none_is_nan : bool
         Whether the interface reads null as NaN where the model distinguishes None and NaN.
     takes_whole : bool
@@ -105,7 +105,7 @@ class Way:
 
     name: str
     ask: Callable[[Session, list[Record]], list[Answer]]
-    say: Callable[[Session, list[Record]], list[Record]]
+    express: Callable[[Session, list[Record]], list[Record]]
     none_is_nan: bool = False
     takes_whole: bool = False
 
@@ -113,7 +113,7 @@ class Way:
 # --- Records as formats express them ------------------------------------------------------------------
 
 
-def say_as_it_is(session: Session, records: list[Record]) -> list[Record]:
+def express_as_it_is(session: Session, records: list[Record]) -> list[Record]:
     return records
 
 
@@ -125,30 +125,30 @@ def with_all_cells(session: Session, records: list[Record]) -> list[Record]:
     """Return records with a value for every column of the table; missing values are None."""
     names = columns_in(records)
     if not names:
-        raise CannotSayError(Limit.NO_COLUMNS)
+        raise CannotExpressError(Limit.NO_COLUMNS)
     return [{name: record.get(name) for name in names} for record in records]
 
 
-def say_by_position(session: Session, records: list[Record]) -> list[Record]:
-    """Return records with exactly the columns of the model, which can be written as lists."""
+def express_by_position(session: Session, records: list[Record]) -> list[Record]:
+    """Return the records reduced to exactly the model's columns, so that they can be written as lists."""
     return [{name: record.get(name) for name in session.model.plan.columns} for record in records]
 
 
 def frame_of(records: list[Record]) -> Any:
     """Return a frame whose columns have the types that pandas infers."""
     if not columns_in(records):
-        raise CannotSayError(Limit.NO_COLUMNS)
+        raise CannotExpressError(Limit.NO_COLUMNS)
     try:
         return pd.DataFrame(records)
     except (OverflowError, ValueError, UnicodeEncodeError):
-        raise CannotSayError(Limit.LIBRARY) from None
+        raise CannotExpressError(Limit.LIBRARY) from None
 
 
-def say_in_frame(session: Session, records: list[Record]) -> list[Record]:
-    return _said(frame_of(records))
+def express_in_frame(session: Session, records: list[Record]) -> list[Record]:
+    return _list_records(frame_of(records))
 
 
-def _said(frame: Any) -> list[Record]:
+def _list_records(frame: Any) -> list[Record]:
     columns = {name: frame[name].astype(object).tolist() for name in frame.columns}
     return [{name: columns[name][row] for name in columns} for row in range(len(frame))]
 
@@ -163,19 +163,19 @@ def frame_of_objects(records: list[Record]) -> Any:
 def arrow_of(records: list[Record]) -> Any:
     names = columns_in(records)
     if not names:
-        raise CannotSayError(Limit.NO_COLUMNS)
+        raise CannotExpressError(Limit.NO_COLUMNS)
     if any(isinstance(value, dict) for record in records for value in record.values()):
-        raise CannotSayError(Limit.STRUCT)
+        raise CannotExpressError(Limit.STRUCT)
     lists = [value for record in records for value in record.values() if isinstance(value, list)]
     if not all(isinstance(item, str) for value in lists for item in value):
-        raise CannotSayError(Limit.LIST)
+        raise CannotExpressError(Limit.LIST)
     try:
         return pa.table({name: pa.array([record.get(name) for record in records]) for name in names})
     except (pa.ArrowException, OverflowError, UnicodeEncodeError, TypeError, ValueError):
-        raise CannotSayError(Limit.LIBRARY) from None
+        raise CannotExpressError(Limit.LIBRARY) from None
 
 
-def say_in_arrow(session: Session, records: list[Record]) -> list[Record]:
+def express_in_arrow(session: Session, records: list[Record]) -> list[Record]:
     result: list[Record] = arrow_of(records).to_pylist()
     return result
 
@@ -238,12 +238,12 @@ def _dask_of(records: list[Record]) -> Any:
     return dd.from_pandas(frame_of(records), npartitions=2)
 
 
-def say_in_dask(session: Session, records: list[Record]) -> list[Record]:
+def express_in_dask(session: Session, records: list[Record]) -> list[Record]:
     """Return the records like Dask, which converts objects to strings."""
     try:
-        return _said(_dask_of(records).compute(scheduler="synchronous"))
+        return _list_records(_dask_of(records).compute(scheduler="synchronous"))
     except (pa.ArrowException, UnicodeEncodeError, TypeError, ValueError, OverflowError):
-        raise CannotSayError(Limit.LIBRARY) from None
+        raise CannotExpressError(Limit.LIBRARY) from None
 
 
 def _ask_dask(session: Session, records: list[Record]) -> list[Answer]:
@@ -256,39 +256,39 @@ def _ask_dask(session: Session, records: list[Record]) -> list[Answer]:
 
 
 WAYS_OF_PYTHON = [
-    Way("a list of values", _ask_by_position, say_by_position),
-    Way("a reloaded file", _ask_reloaded, say_as_it_is, takes_whole=True),
-    Way("a pickled model", _ask_pickled, say_as_it_is, takes_whole=True),
-    Way("a cache of scores", _ask_cached, say_as_it_is, takes_whole=True),
+    Way("a list of values", _ask_by_position, express_by_position),
+    Way("a reloaded file", _ask_reloaded, express_as_it_is, takes_whole=True),
+    Way("a pickled model", _ask_pickled, express_as_it_is, takes_whole=True),
+    Way("a cache of scores", _ask_cached, express_as_it_is, takes_whole=True),
     Way(
         "a list of records",
         lambda session, records: ask_many(session.model, session.items(records)),
-        say_as_it_is,
+        express_as_it_is,
         takes_whole=True,
     ),
     Way(
         "a list of records, two threads",
         lambda session, records: ask_many(session.model, session.items(records), n_jobs=2),
-        say_as_it_is,
+        express_as_it_is,
         takes_whole=True,
     ),
-    Way("encoded rows", _ask_rows, say_as_it_is, takes_whole=True),
+    Way("encoded rows", _ask_rows, express_as_it_is, takes_whole=True),
     Way("a dict of columns", _ask_columns, with_all_cells),
     Way(
         "a frame of objects",
         lambda session, records: ask_many(session.model, frame_of_objects(records)),
         with_all_cells,
     ),
-    Way("a frame", lambda session, records: ask_many(session.model, frame_of(records)), say_in_frame),
+    Way("a frame", lambda session, records: ask_many(session.model, frame_of(records)), express_in_frame),
     Way(
         "an Arrow table",
         lambda session, records: ask_many(session.model, arrow_of(records)),
-        say_in_arrow,
+        express_in_arrow,
     ),
     Way(
         "an Arrow table of other layouts",
         lambda session, records: ask_many(session.model, varied(arrow_of(records))),
-        say_in_arrow,
+        express_in_arrow,
     ),
 ]
-DASK = Way("a Dask data frame", _ask_dask, say_in_dask)
+DASK = Way("a Dask data frame", _ask_dask, express_in_dask)
