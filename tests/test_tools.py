@@ -118,7 +118,7 @@ def test_calls_that_the_core_never_makes(tmp_path: Path, call: str) -> None:
     assert problem.startswith(":3: ")
 
 
-def test_comments_strings_and_longer_names_are_no_calls(tmp_path: Path) -> None:
+def test_comments_strings_and_longer_names_are_not_calls(tmp_path: Path) -> None:
     text = 'int operand(int);  // rand()\nconst char* s = "exit(1)";\nint k = operand(2); /* abort() */\n'
     assert problems(tmp_path, "data/a.cpp", text) == []
 

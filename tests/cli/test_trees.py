@@ -416,7 +416,7 @@ def read_trees_where(model, select):
     return X[selection].brackets(), y[selection]
 
 
-ASKED_WRONGLY = {
+INVALID_REQUESTS = {
     "rows": (
         "predict trees.uk binary.test.svm",
         "binary.test.svm: has no trees, and the model .*trees.uk compares",
@@ -460,7 +460,7 @@ ASKED_WRONGLY = {
 }
 
 
-@pytest.mark.parametrize("case", ASKED_WRONGLY.values(), ids=ASKED_WRONGLY)
+@pytest.mark.parametrize("case", INVALID_REQUESTS.values(), ids=INVALID_REQUESTS)
 def test_bad_options_and_files_are_refused_by_other_commands(run, golden, tree_model, tmp_path, case):
     words, reason = case
     places = {"trees.uk": tree_model, "new.uk": tmp_path / "new.uk", "new.txt": tmp_path / "new.txt"}

@@ -157,7 +157,7 @@ def at(start, target, step):
 @pytest.mark.parametrize("kind", KINDS)
 @settings(max_examples=25, print_blob=True)
 @given(st.data())
-def test_cuts_equal_the_twins(kind, data):
+def test_cuts_equal_those_of_the_twin(kind, data):
     case = data.draw(cases(kind))
     start, target = (data.draw(scores_for(case, QUARTERS)) for _ in range(2))
     step = data.draw(STEPS)
@@ -170,7 +170,7 @@ def test_cuts_equal_the_twins(kind, data):
 @pytest.mark.parametrize("kind", KINDS)
 @settings(max_examples=25, print_blob=True)
 @given(st.data())
-def test_cuts_at_extreme_scores_equal_the_twins(kind, data):
+def test_cuts_at_extreme_scores_equal_those_of_the_twin(kind, data):
     """Huge and tiny scores, and scores next to the margin: risks lose digits by cancellation, cuts do not."""
     values = EXTREMES + LARGE + (HUGE if kind != "squared_hinge" else [])
     case = data.draw(cases(kind))
@@ -377,7 +377,7 @@ def test_threads_do_not_change_a_bit(kind):
             assert np.array_equal(c_together, c)
 
 
-def test_margins_of_many_rows_equal_the_twins():
+def test_margins_of_many_rows_equal_those_of_the_twin():
     """There are more rows than one partial sum holds."""
     rng = np.random.default_rng(9)
     case = margin_case(rng.normal(size=40_000), squared=True)
@@ -438,7 +438,7 @@ def test_cuts_from_bins_are_within_the_allowed_distance(ranks, spread):
 
 @settings(max_examples=25, print_blob=True)
 @given(st.data())
-def test_counted_pairs_equal_the_twins(data):
+def test_counted_pairs_equal_those_of_the_twin(data):
     drawn_ranking = data.draw(rankings())
     core, pairs = ranking(*drawn_ranking)
     values = QUARTERS | st.sampled_from(EXTREMES + LARGE + HUGE)

@@ -344,7 +344,7 @@ def test_bad_parameters_and_arrays_are_named(options, fitting, complaint):
         (np.empty((3, 0)), [0, 1, 1], "0 feature"),
     ],
 )
-def test_bad_data_are_named(X, y, complaint):
+def test_errors_for_bad_data_name_the_cause(X, y, complaint):
     with pytest.raises(ValueError, match=complaint):
         CuttingPlaneSVC().fit(X, y)
 

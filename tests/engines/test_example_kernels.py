@@ -111,7 +111,7 @@ def test_all_pairs_of_trees_by_hand():
 
 
 @pytest.mark.parametrize("combination", ["trees", "vectors"])
-def test_all_pairs_where_one_side_has_more(combination):
+def test_all_pairs_where_one_side_has_more_channels(combination):
     kernel = ExampleKernel(tree_pairing="all", vector_pairing="all", combination=combination)
     left = Forest({"a": ["(A b)"], "b": ["(C d)"]}, vectors={"v": [[1.0, 0]], "w": [[0, 1.0]]})
     right = Forest({"a": ["(C d)"]}, vectors={"v": [[0, 1.0]]})

@@ -20,7 +20,7 @@ from reference.kernels import (
     rows_like,
     set_weights,
 )
-from reference.models import make_model, possible
+from reference.models import count_conjunctions, make_model
 from unkernel.engines.tables import builders
 from unkernel.engines.tables.builders import Head
 from unkernel.models import KernelModel
@@ -340,4 +340,4 @@ def test_auto_tries_groups():
     trained = make_model(1, degree=3, used=12, n_features=14, classes=range(3))
     fast = unkernel.compile(trained, sample=(np.random.default_rng(0).random((200, 14)) < 0.4) * 1.0)
     assert any(candidate.grouped for candidate in fast.candidates)
-    assert possible(12, 3, True) >= len(trained.keys)
+    assert count_conjunctions(12, 3, True) >= len(trained.keys)

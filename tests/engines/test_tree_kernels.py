@@ -64,7 +64,7 @@ def tree_kernel(options, n_jobs=1):
 @every_kernel
 @given(data=st.data(), a=LISTS, b=LISTS)
 @few
-def test_kernels_equal_the_twins(kind, data, a, b):
+def test_kernels_equal_those_of_the_twin(kind, data, a, b):
     options = data.draw(options_of(kind))
     ours = tree_kernel(options)
     left, right = [text(tree) for tree in a], [text(tree) for tree in b]

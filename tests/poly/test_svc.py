@@ -306,7 +306,7 @@ def test_bad_parameters_are_named(parameters, complaint):
         (np.empty((0, 3)), [], "0 sample"),
     ],
 )
-def test_bad_data_are_named(X, y, complaint):
+def test_errors_for_bad_data_name_the_cause(X, y, complaint):
     with pytest.raises(ValueError, match=complaint):
         PolySVC().fit(X, y)
 

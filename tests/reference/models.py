@@ -12,10 +12,10 @@ from unkernel import ConjunctionModel
 DTYPES = {"f8": "F64", "i8": "I64", "u8": "U64"}
 
 
-def possible(used, degree, sets):
-    """Return the number of conjunctions of `used` features, including the empty one."""
+def count_conjunctions(n_used, degree, sets):
+    """Return the number of conjunctions of `n_used` features, including the empty one."""
     repeats = 0 if sets else 1
-    return 1 + sum(math.comb(used + repeats * (size - 1), size) for size in range(1, degree + 1))
+    return 1 + sum(math.comb(n_used + repeats * (size - 1), size) for size in range(1, degree + 1))
 
 
 def make_model(
@@ -35,9 +35,9 @@ def make_model(
     """Return a model with random weights for a share of its conjunctions, or for the given keys."""
     rng = np.random.default_rng(seed)
     classes = np.asarray(classes)
-    scores = 1 if len(classes) == 2 else len(classes)
+    n_scores = 1 if len(classes) == 2 else len(classes)
     if keys is None:
-        all_keys = np.arange(1, possible(used, degree, sets), dtype=np.uint64)
+        all_keys = np.arange(1, count_conjunctions(used, degree, sets), dtype=np.uint64)
         keys = all_keys[rng.random(len(all_keys)) < share]
     keys = np.unique(np.asarray(keys, dtype=np.uint64))
     return ConjunctionModel(
@@ -49,8 +49,8 @@ def make_model(
         n_features=n_features,
         columns=rng.permutation(n_features)[:used].astype(np.int64),
         keys=keys,
-        weights=rng.normal(size=(len(keys), scores)),
-        intercept=rng.normal(size=scores),
+        weights=rng.normal(size=(len(keys), n_scores)),
+        intercept=rng.normal(size=n_scores),
         classes=classes,
         origin={"C": 1.0},
     )

@@ -38,7 +38,7 @@ def test_a_record_is_answered_as_in_python(client: Client, files):
         assert answer["probabilities"] == pytest.approx(shares, abs=1e-12)
 
 
-def test_a_list_has_the_answers_of_its_records(client: Client):
+def test_a_list_is_answered_like_its_single_records(client: Client):
     response = client.post("/models/people/predict", json=RECORDS)
     assert are_same_answers(
         response.json(), [client.post("/models/people/predict", json=record).json() for record in RECORDS]
@@ -47,7 +47,7 @@ def test_a_list_has_the_answers_of_its_records(client: Client):
     assert client.post("/models/people/predict", json=[]).json() == []
 
 
-def test_lines_have_the_answers_of_their_records(client: Client):
+def test_json_lines_are_answered_like_a_list_of_the_same_records(client: Client):
     body = "\n".join(map(json.dumps, RECORDS)) + "\n\n"
     response = client.post(
         "/models/people/predict", content=body, headers={"content-type": "application/x-ndjson"}

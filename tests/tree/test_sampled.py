@@ -224,7 +224,7 @@ def test_sampled_training_comes_near_the_exact_solution():
     assert np.corrcoef(scores, exact.decision_function(texts))[0, 1] > 0.97
 
 
-# --- Importances ------------------------------------------------------------------------------------
+# --- Sampling in proportion to cost -----------------------------------------------------------------
 
 
 def test_examples_of_cost_zero_are_never_drawn():

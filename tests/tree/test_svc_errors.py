@@ -145,7 +145,7 @@ def test_classes_of_weight_zero_are_refused(solver):
 )
 @pytest.mark.parametrize("solver", ["exact", "sampled"])
 @pytest.mark.filterwarnings("ignore:invalid value encountered in cast")  # of scikit-learn, for NaN
-def test_bad_data_are_named(solver, X, y, error, complaint):
+def test_errors_for_bad_data_name_the_cause(solver, X, y, error, complaint):
     with pytest.raises(error, match=complaint):
         TreeSVC(solver=solver).fit(X() if X is Forest else X, y)
 

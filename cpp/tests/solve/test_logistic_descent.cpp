@@ -157,7 +157,7 @@ void test_results_do_not_depend_on_the_number_of_threads() {
   CHECK(one.outcome.dual_objective == three.outcome.dual_objective);
 }
 
-void test_rows_without_costs_have_no_part() {
+void test_rows_of_zero_cost_are_ignored() {
   Problem problem = make_problem(50, 5, 1.0, 3);
   std::fill(problem.costs.begin(), problem.costs.end(), Costs{});
   const Solved solved = solve(problem, std::vector<double>(50, 1.0), {1e-3, 10, 7, 1});
@@ -182,7 +182,7 @@ int main() {
   test_moderate_costs_are_solved();
   test_a_start_at_the_solution_needs_no_epoch();
   test_results_do_not_depend_on_the_number_of_threads();
-  test_rows_without_costs_have_no_part();
+  test_rows_of_zero_cost_are_ignored();
   test_costs_that_overflow_are_refused();
   return 0;
 }

@@ -24,7 +24,7 @@ C = 0.03  # few passes
 
 
 @pytest.fixture
-def counting(monkeypatch: pytest.MonkeyPatch) -> None:
+def count_on_grids(monkeypatch: pytest.MonkeyPatch) -> None:
     """Count rows on grids even if there are few."""
     monkeypatch.setattr("unkernel.distributed.cutplane.risks._MAX_SCORED_ROWS", 0)
 
@@ -41,7 +41,7 @@ def assert_equally_good(ours: Any, theirs: Any) -> None:
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("pair_weight", ["uniform", {(4.0, 0.0): 2.0, (1.0, 0.0): 0.0}, "ndcg"], ids=str)
 def test_the_result_equals_that_of_one_machine(
-    client: Any, data: Any, counting: None, weighted: bool, pair_weight: Any
+    client: Any, data: Any, count_on_grids: None, weighted: bool, pair_weight: Any
 ) -> None:
     weights = data.weights if weighted else None
     ours = DaskRankSVM(C, tol=TOL, pair_weight=pair_weight).fit(data.X, data.ranks, None, weights)
@@ -53,7 +53,7 @@ def test_the_result_equals_that_of_one_machine(
 
 @pytest.mark.parametrize(("large_C", "shift"), [(0.1, 0.0), (1.0, 1000.0)])
 def test_the_objective_is_that_of_all_pairs(
-    client: Any, counting: None, large_C: float, shift: float
+    client: Any, count_on_grids: None, large_C: float, shift: float
 ) -> None:
     """The objective depends on differences of scores only, also for scores far from 0."""
     X, y, _ = make_ranking(3)
@@ -64,7 +64,7 @@ def test_the_objective_is_that_of_all_pairs(
 
 
 def test_counts_do_not_grow_with_the_rows(
-    client: Any, data: Any, counting: None, monkeypatch: pytest.MonkeyPatch
+    client: Any, data: Any, count_on_grids: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The grid has rows in all of its cells."""
     monkeypatch.setattr(risks, "_INNER_WIDTH", 1.0)
@@ -82,7 +82,7 @@ def test_counts_do_not_grow_with_the_rows(
 
 
 def test_a_pass_sends_few_requests(
-    client: Any, data: Any, counting: None, monkeypatch: pytest.MonkeyPatch
+    client: Any, data: Any, count_on_grids: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     purposes: list[str] = []
     ask = risks.PairRisk._ask
@@ -99,7 +99,7 @@ def test_a_pass_sends_few_requests(
 
 
 def test_grids_become_wider_and_finer(
-    client: Any, data: Any, counting: None, monkeypatch: pytest.MonkeyPatch
+    client: Any, data: Any, count_on_grids: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(risks, "_INNER_WIDTH", 0.01)
     monkeypatch.setattr(risks, "_MAX_FIRST_CELLS", 2)
@@ -120,7 +120,7 @@ def test_grids_become_wider_and_finer(
 
 
 def test_gaps_that_counts_of_scores_cannot_reach_warn(
-    client: Any, data: Any, counting: None, monkeypatch: pytest.MonkeyPatch
+    client: Any, data: Any, count_on_grids: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(risks, "_MAX_ENTRIES", 0)
     monkeypatch.setattr(risks, "_MAX_FIRST_CELLS", 16)
@@ -139,7 +139,7 @@ def test_scores_that_are_not_finite() -> None:
         risk._widen()
 
 
-def test_labels_without_pairs_are_refused(client: Any, data: Any, counting: None) -> None:
+def test_labels_without_pairs_are_refused(client: Any, data: Any, count_on_grids: None) -> None:
     for groups in (None, np.arange(600)):
         ranks = np.ones(600) if groups is None else data.ranks
         with pytest.raises(ValueError, match="no pair to order"):
@@ -152,7 +152,7 @@ def test_few_rows_are_gathered(client: Any, data: Any) -> None:
 
 
 def test_too_many_labels_to_count_warn(
-    client: Any, data: Any, counting: None, monkeypatch: pytest.MonkeyPatch
+    client: Any, data: Any, count_on_grids: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("unkernel.distributed.cutplane.rank._MAX_COUNTED_RANKS", 4)
     with pytest.warns(UserWarning, match="there are 5 labels"):
@@ -160,7 +160,9 @@ def test_too_many_labels_to_count_warn(
     assert ranker.traffic_["scores"] == 8 * 600 * ranker.n_iter_
 
 
-def test_a_warm_start_and_a_path_by_counts(client: Any, data: Any, counting: None) -> None:
+def test_warm_start_and_path_when_pairs_are_counted_on_grids(
+    client: Any, data: Any, count_on_grids: None
+) -> None:
     ours = DaskRankSVM(C, tol=TOL, warm_start=True).fit(data.X, data.ranks)
     cold_iterations = ours.n_iter_
     assert ours.fit(data.X, data.ranks).n_iter_ <= cold_iterations
@@ -175,7 +177,7 @@ def test_a_warm_start_and_a_path_by_counts(client: Any, data: Any, counting: Non
 
 
 @pytest.mark.parametrize("grouped", [False, True])
-def test_a_checkpoint(client: Any, data: Any, counting: None, tmp_path: Any, grouped: bool) -> None:
+def test_a_checkpoint(client: Any, data: Any, count_on_grids: None, tmp_path: Any, grouped: bool) -> None:
     options: dict[str, Any] = {"C": C, "tol": TOL, "checkpoint": tmp_path / "kept"}
     groups = data.groups if grouped else None
     with pytest.warns(ConvergenceWarning):
