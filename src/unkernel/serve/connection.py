@@ -244,17 +244,17 @@ def choose_protocol() -> type[asyncio.Protocol] | str:
 async def _null_app(scope: Any, receive: Any, send: Any) -> None: ...
 
 
-def find_difference(connections: Any, cycles: Any) -> str:
+def find_difference(connection_class: Any, cycle_class: Any) -> str:
     """Describe what :class:`Connection` needs and uvicorn's classes lack; return "" if nothing is missing."""
-    config = uvicorn.Config(_null_app, http=connections, log_config=None, ws="none", lifespan="off")
+    config = uvicorn.Config(_null_app, http=connection_class, log_config=None, ws="none", lifespan="off")
     loop = asyncio.new_event_loop()
     try:
         config.load()
-        connection = connections(config, ServerState(), {}, loop)
-        options = dict.fromkeys(inspect.signature(cycles).parameters)
-        cycle = cycles(**options)
+        connection = connection_class(config, ServerState(), {}, loop)
+        options = dict.fromkeys(inspect.signature(cycle_class).parameters)
+        cycle = cycle_class(**options)
     except Exception as error:
-        return f"another way to make connections: {error}"
+        return f"an incompatible constructor: {error}"
     finally:
         loop.close()
     missing = [name for name in _PROTOCOL_ATTRIBUTES if not hasattr(connection, name)]

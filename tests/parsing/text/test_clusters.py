@@ -167,7 +167,7 @@ def test_files_without_words_are_refused(tmp_path):
 
 
 def test_inputs_that_are_not_text_are_refused(tmp_path):
-    with pytest.raises(TypeError, match="sentences are texts, or lists of words"):
+    with pytest.raises(TypeError, match="each sentence must be a string or a list of strings"):
         WordClusters.learn([[1, 2]] * 9)
     (tmp_path / "latin1.txt").write_bytes(b"a b\nd\xe9j\xe0 vu\n")
     with pytest.raises(FormatError, match=r"latin1\.txt:2: byte 0xE9 is not UTF-8: convert the text first"):

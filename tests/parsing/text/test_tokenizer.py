@@ -149,7 +149,7 @@ def test_words_count_where_the_text_contradicts_them(tmp_path):
     with pytest.warns(UserWarning, match=r"a\.conllu:6: .* contradicts .* and 1 more like it") as caught:
         assert plain_text(bank) == "ab. ab. ab.\n"
     assert len(caught) == 1
-    with pytest.warns(UserWarning, match="it is ignored"):
+    with pytest.warns(UserWarning, match="the comment is ignored"):
         assert Tokenizer(epochs=1).fit(bank).evaluate(bank).tokens.n_gold == 9
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -245,7 +245,7 @@ def _read_words(text: Text) -> _Words:
 def _split_sentence(sentence: str | Iterable[str]) -> list[str]:
     words = sentence.split() if isinstance(sentence, str) else list(sentence)
     if not all(isinstance(word, str) for word in words):
-        raise TypeError("sentences are texts, or lists of words")
+        raise TypeError("each sentence must be a string or a list of strings")
     return words
 
 

@@ -113,13 +113,13 @@ def _warn_of_contradictions(name: str, contradicted: list[Sentence]) -> None:
     more = f", and {len(contradicted) - 1:,} more like it" if len(contradicted) > 1 else ""
     warn_caller(
         f"{name}:{first.line}: '# text = {first.text[:40]}' contradicts the words of its sentence"
-        f"{more}: it is ignored, and blanks follow SpaceAfter=No",
+        f"{more}: the comment is ignored, and spacing is taken from SpaceAfter=No",
         UserWarning,
     )
 
 
 def read_gold_tokens(sentence: Sentence) -> list[GoldToken]:
-    """Return the tokens of a sentence; blanks follow ``SpaceAfter``."""
+    """Return the tokens of a sentence; spacing is taken from ``SpaceAfter``."""
     tokens: list[GoldToken] = []
     last_word = 0  # number of the last word of the current multiword token
     for line in str(sentence).split("\n"):
