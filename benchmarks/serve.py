@@ -69,7 +69,7 @@ def as_json(inputs: Any) -> bytes:
 
 
 def as_tensors(record_or_list: Any) -> bytes:
-    """Return a request of the Open Inference Protocol: a tensor per column, read as a frame of pandas."""
+    """Return a request of the Open Inference Protocol: a tensor per column, read as a pandas DataFrame."""
     records = record_or_list if isinstance(record_or_list, list) else [record_or_list]
     inputs = [
         {

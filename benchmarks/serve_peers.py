@@ -15,7 +15,7 @@ FOLDER = Path(os.environ.get("SERVE_MODELS", "."))
 
 
 def fastapi_sklearn() -> Any:
-    """Return an application as tutorials show it: FastAPI, a frame of pandas, and the pipeline."""
+    """Return an application as tutorials show it: FastAPI, a pandas DataFrame, and the pipeline."""
     import joblib
     import pandas as pd
     from fastapi import Body, FastAPI

@@ -389,7 +389,7 @@ def main(words: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--runs", type=int, default=20_000, help="in sum over the kinds")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--kinds", nargs="*", default=[""], help="beginnings of names; all by default")
+    parser.add_argument("--kinds", nargs="*", default=[""], help="name prefixes; all by default")
     parser.add_argument("--log", type=Path, help="append one JSON line per batch")
     parser.add_argument("--only", type=int, help="the number of one input, to look at it")
     arguments = parser.parse_args(words)

@@ -307,7 +307,7 @@ def main() -> int:
     )
     parser.add_argument("--runs", type=int, default=2000, help="inputs for each target")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--targets", nargs="*", default=[""], help="beginnings of names; all by default")
+    parser.add_argument("--targets", nargs="*", default=[""], help="name prefixes; all by default")
     arguments = parser.parse_args()
     resource.setrlimit(resource.RLIMIT_AS, (MAX_MEMORY_BYTES, MAX_MEMORY_BYTES))
     FAILURES.mkdir(parents=True, exist_ok=True)

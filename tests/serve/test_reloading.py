@@ -94,7 +94,7 @@ def test_a_request_keeps_the_version_that_it_has(pair, model_file: Path, other_f
 def test_changing_the_file_does_not_affect_the_served_model(pair, model_file: Path):
     _, models, _ = pair
     old_score = score(models)
-    model_file.write_bytes(b"")  # under a mapping, this would crash the process
+    model_file.write_bytes(b"")  # if the file were memory-mapped, this would crash the process
     assert score(models) == old_score
     model_file.unlink()
     models.check_files()

@@ -55,8 +55,8 @@ class RecordCounts {
   std::int64_t record_ = 0;
 };
 
-// Counts of numbers that are not NaN: of each number, or of ranges of numbers that differ only in their last
-// bits. -0 counts as 0.
+// How often each number (other than NaN) occurs; or, for ranges of numbers that differ only in their last
+// bits, how often each range occurs. -0 counts as 0.
 struct CountedNumbers {
   struct Range {
     double low, high;  // the least and the largest number

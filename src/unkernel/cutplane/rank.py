@@ -125,7 +125,7 @@ class RankSVM(RankPredictor):
     n_iter_ : int
         Passes over the training set.
     history_ : History
-        Objective and lower bound of the optimum, pass by pass; ``to_frame()`` gives a frame of pandas.
+        Objective and lower bound of the optimum, pass by pass; ``to_frame()`` returns a pandas DataFrame.
     model_ : LinearModel, ConjunctionModel or KernelModel
         The fitted model; see :meth:`to_model`.
 

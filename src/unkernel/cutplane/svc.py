@@ -121,7 +121,7 @@ class CuttingPlaneSVC(PreparedClassifier, LinearLearner):
     n_iter_ : int
         Passes over the training set, the largest number over all problems.
     history_ : History
-        Objective and lower bound of the optimum, pass by pass; ``to_frame()`` gives a frame of pandas.
+        Objective and lower bound of the optimum, pass by pass; ``to_frame()`` returns a pandas DataFrame.
     solver_ : str
         The solver that was used.
     model_ : LinearModel

@@ -69,8 +69,9 @@ class ConjunctionModel(Model):
     ranking : Decision or None, default=None
         The decision of a ranking or a regression; None for a classifier.
     calibrated : bool, default=False
-        Whether the most probable class wins. The model may have the scores of several classifiers, one
-        classifier after the other, whose probabilities are averaged. `probability` has one curve per score.
+        Whether the predicted class is the most probable one, not the one with the highest score. The model
+        may then hold the scores of several classifiers, one after the other; their probabilities are
+        averaged. `probability` has one curve per score.
 
     See Also
     --------

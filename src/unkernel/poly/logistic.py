@@ -85,10 +85,10 @@ class PolyLogisticRegression(PolyClassifier):
     gap_ : float
         Certified relative duality gap.
     n_iter_ : int
-        Newton steps; for two classes and ``penalty="l2"``, passes over the rows (and Newton steps, if those
-        follow because passes would take longer).
+        Number of Newton steps. For two classes and ``penalty="l2"``: number of passes over the rows, plus the
+        Newton steps if training switched to them because more passes would take longer.
     history_ : History
-        Objective and lower bound of the optimum, pass by pass; ``to_frame()`` gives a frame of pandas.
+        Objective and lower bound of the optimum, pass by pass; ``to_frame()`` returns a pandas DataFrame.
     gamma_ : float
         The value of gamma that was used.
     model_ : ConjunctionModel

@@ -95,7 +95,7 @@ class PolySVC(PolyClassifier):
         Passes over the training set (Newton steps for ``penalty="l1"``), the largest number over all
         problems.
     history_ : History
-        Objective and lower bound of the optimum, pass by pass; ``to_frame()`` gives a frame of pandas.
+        Objective and lower bound of the optimum, pass by pass; ``to_frame()`` returns a pandas DataFrame.
     gamma_ : float
         The value of gamma that was used.
     storage_ : str

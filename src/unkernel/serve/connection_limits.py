@@ -11,10 +11,10 @@ _RESERVED_FILES = 200  # descriptors for models, logs and the event loop
 
 
 class PendingConnection(Protocol):
-    """A connection that may wait for the head of a request."""
+    """A connection that may be waiting for the head of a request."""
 
     def pending_head(self) -> object | None:
-        """Return an object that identifies the pending request; None if no request is pending."""
+        """Return an object that identifies the request whose head is awaited, or None if none is awaited."""
 
     def refuse_late_head(self) -> None:
         """Send an error, and close the connection."""

@@ -37,7 +37,7 @@ def main() -> None:
     settings = Settings.read(Path(os.environ[SETTINGS_VARIABLE]))
     start_log(quiet=settings.quiet)
     Thread(target=_stop_with_supervisor, daemon=True).start()
-    warnings.simplefilter("ignore")  # data of clients may cause warnings, which are not JSON
+    warnings.simplefilter("ignore")  # client data may cause warnings, whose text would break the JSON log
     watchdog = Watchdog(settings.limits.seconds, Path(settings.depot), os.getpid())
     app = make_application(settings, watchdog, on_stuck=_stop)
     gc.collect()

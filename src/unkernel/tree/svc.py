@@ -113,7 +113,7 @@ class TreeSVC(PreparedClassifier, Learner):
     n_iter_ : int
         Rounds, the largest number over all problems.
     history_ : History
-        Objective and lower bound of the optimum, pass by pass; ``to_frame()`` gives a frame of pandas.
+        Objective and lower bound of the optimum, pass by pass; ``to_frame()`` returns a pandas DataFrame.
     solver_ : str
         The solver that was used.
     n_support_ : int

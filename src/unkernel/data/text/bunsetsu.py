@@ -142,8 +142,9 @@ class BunsetsuSentence(DrawnSentence):
 class BunsetsuCorpus(Corpus[BunsetsuSentence]):
     r"""Japanese sentences segmented into bunsetsu, with their dependencies.
 
-    A corpus is a sequence of :class:`BunsetsuSentence`: use ``len(corpus)`` and ``corpus[3]``. Slices and
-    lists of numbers select corpora: ``corpus[3:7]``, ``corpus[[3, 7]]``. Read one with :func:`read_bunsetsu`.
+    A corpus is a sequence of :class:`BunsetsuSentence`: use ``len(corpus)`` and ``corpus[3]``. Indexing with
+    a slice or a list of indices (``corpus[3:7]``, ``corpus[[3, 7]]``) returns a new corpus. Read one with
+    :func:`read_bunsetsu`.
 
     All parameters but the first are attributes, too.
 

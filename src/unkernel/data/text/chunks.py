@@ -125,8 +125,8 @@ class ChunkCorpus(ColumnCorpus[ChunkSentence]):
     """Sentences with one tag per word, for chunking and named-entity recognition.
 
     A corpus is an immutable sequence of :class:`ChunkSentence`: use ``len(corpus)``, ``corpus[0]`` and ``for
-    sentence in corpus``. Slices and lists of numbers select corpora. Read one with :func:`read_chunks`, or
-    make one with :meth:`from_words`.
+    sentence in corpus``. Indexing with a slice or a list of indices returns a new corpus. Read one with
+    :func:`read_chunks`, or make one with :meth:`from_words`.
 
     Attributes
     ----------

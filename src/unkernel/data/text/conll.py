@@ -37,8 +37,9 @@ class Treebank(ColumnCorpus[Sentence]):
     """Sentences with their dependency trees, as read from CoNLL-U or CoNLL-X.
 
     A treebank is an immutable sequence of :class:`Sentence`: use ``len(bank)``, ``bank[0]`` and
-    ``for sentence in bank``. Slices and lists of numbers select treebanks: ``bank[:100]``, ``bank[[3, 1]]``.
-    Read one with :func:`~unkernel.read_conllu` or :func:`read_conllx`, or make one with :meth:`from_words`.
+    ``for sentence in bank``. Indexing with a slice or a list of indices (``bank[:100]``, ``bank[[3, 1]]``)
+    returns a new treebank. Read one with :func:`~unkernel.read_conllu` or :func:`read_conllx`, or make one
+    with :meth:`from_words`.
 
     See Also
     --------

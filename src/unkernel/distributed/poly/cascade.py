@@ -4,8 +4,8 @@ Only rows on or inside the margin determine a support vector machine. One worker
 rows, the members. All parts then score their rows with the model of this problem.
 
 - The objective of all rows is the objective of the members plus the losses of all other rows.
-- The dual objective of the members is the dual objective of all rows for which all other rows have the dual
-  variable 0. So it is a lower bound of the optimum, and the gap between objective and bound is certified.
+- The dual objective of the members equals the dual objective of all rows when the dual variables of the other
+  rows are 0. So it is a lower bound of the optimum, and the gap between objective and bound is certified.
 - Rows on or inside the margin of the model become members. Other members are dropped only if the bound grew
   enough, so that training terminates.
 
@@ -67,10 +67,10 @@ class Shards(Protocol):
     sizes: list[int]  # number of examples of each part
 
     def sample(self, step: int) -> list[Places]:
-        """Return every `step`-th example of each class, the first members."""
+        """Return the indices of every `step`-th example of each class; these are the initial members."""
 
     def solve(self, problem: PolyProblem, members: Members, effort: Effort) -> tuple[FetchModel, Solved]:
-        """Solve the problem of the members; return the solution, and a function that fetches the model."""
+        """Solve the problem of the members; return a function that fetches the model, and the solution."""
 
     def solve_and_judge(
         self, problem: PolyProblem, members: Members, effort: Effort
@@ -79,7 +79,7 @@ class Shards(Protocol):
 
 
 class ClusterShards:
-    """The parts on the workers of a cluster. The worker with most members solves the problem."""
+    """The parts on the workers of a cluster. The worker with the most members solves the problem."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster

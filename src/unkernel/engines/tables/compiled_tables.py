@@ -27,7 +27,7 @@ from unkernel.models.kernel import KERNELS
 CONJUNCTIONS, INVERTED, BITSLICED, INT16 = "conjunctions", "inverted", "bitsliced", "int16"
 PAIRS = "pairs"
 
-# For each layout, the parameters of its native engine, and the names of its tables that are single numbers.
+# For each layout, the names of the parameters of its native engine.
 _PARAMETERS = {
     CONJUNCTIONS: ("sets", "degree", "map", "gamma", "coef0"),
     INT16: ("sets", "degree", "map", "gamma", "coef0"),
@@ -35,6 +35,7 @@ _PARAMETERS = {
     BITSLICED: ("kernel", "degree", "gamma", "coef0"),
     PAIRS: (),
 }
+# For each layout, the names of its entries that are scalars, not arrays.
 _NUMBERS: dict[str, tuple[str, ...]] = {
     CONJUNCTIONS: ("fused", "head", "rare"),
     INT16: (),

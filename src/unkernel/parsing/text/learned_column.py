@@ -194,7 +194,8 @@ def _restore_lexicon(file: str, prefix: str, arrays: Arrays) -> tuple[list[str],
 
 
 def _restore_certain(file: str, prefix: str, arrays: Arrays) -> CertainClasses:
-    if f"{prefix}.words" not in arrays:  # files of the first version have no certain words
+    # Files of earlier versions do not store the words whose class is certain.
+    if f"{prefix}.words" not in arrays:
         return CertainClasses([], np.zeros(0, np.int32), np.zeros(0, np.int32))
     integers = [np.dtype("<i4")]
     return CertainClasses(

@@ -30,10 +30,10 @@ class Splits:
     ----------
     rules : list of Rule
     tokens : dict of int
-        For tokens in lower case: twice the number of the token's rule (or ``WHOLE``), plus 1 if the token is
-        split only in some contexts.
+        Maps each lowercased token to 2 × the index of its rule (or ``WHOLE``), plus 1 if the token is split
+        only in some contexts.
     endings : dict of int
-        Endings in lower case, and their rules.
+        Maps each lowercased ending to the index of its rule (or ``WHOLE``).
     """
 
     rules: list[Rule] = field(default_factory=list)
