@@ -53,7 +53,7 @@ for name, model in (("unkernel", estimator), ("boosting", boosting)):
 for name in list(losses)[1:]:
     path = [trial for trial in estimator.trials_ if trial.name == name]
     plt.plot([trial.C for trial in path], [trial.loss for trial in path], marker="o", label=name)
-plt.axhline(losses["majority"], color="gray", linestyle=":")
+plt.axhline(losses["mean"], color="gray", linestyle=":")
 plt.xscale("log")
 plt.xlabel("C")
 plt.ylabel("root mean squared error")

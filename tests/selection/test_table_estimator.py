@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import is_classifier, is_regressor
 from sklearn.metrics import log_loss
+from sklearn.model_selection import cross_val_score
 
 import unkernel
 from unkernel import PolyLogisticRegression, PolyRegressor, RecordEncoder, TableEstimator
@@ -153,11 +155,32 @@ def test_texts_are_refused_as_numbers_and_few_records_at_all(people: Any) -> Non
         TableEstimator(task="ranks").fit(X, y)
 
 
-def test_without_time_the_first_model_of_each_family_is_measured(people: Any) -> None:
-    estimator = TableEstimator(max_seconds=1e-9).fit(*people)
+def test_without_time_the_first_family_is_measured(people: Any) -> None:
+    with pytest.warns(UserWarning, match="the time limit ended the search after 2 models"):
+        estimator = TableEstimator(max_seconds=1e-9).fit(*people)
     assert [trial.name for trial in estimator.trials_] == ["majority", "linear"]
     assert not Deadline(1e-9).allows(1.0)
     assert Deadline(None).allows(1e9)
+
+
+def test_identifiers_and_too_many_classes_are_refused() -> None:
+    names = [f"n{k}" for k in range(2002)]
+    with pytest.raises(ValueError, match="no class occurs twice"):
+        TableEstimator().fit({"x": list(range(2002))}, names)
+    with pytest.raises(ValueError, match="1001 classes are too many"):
+        TableEstimator().fit({"x": list(range(2002))}, names[:1001] * 2)
+    with pytest.raises(ValueError, match=r"all 12 targets are 3:"):
+        TableEstimator().fit({"x": list(range(12))}, np.full(12, 3))
+
+
+def test_scikit_learn_knows_what_is_predicted(fitted: TableEstimator, people: Any) -> None:
+    assert is_classifier(fitted)
+    assert is_classifier(TableEstimator(task="classes"))
+    assert is_regressor(TableEstimator(task="numbers"))
+    assert not is_classifier(TableEstimator())
+    estimator = TableEstimator(task="classes", max_seconds=60)
+    scores = cross_val_score(estimator, *people, cv=2, scoring="roc_auc", error_score="raise")
+    assert scores.min() > 0.8
 
 
 def test_a_constant_column_and_a_copy_of_the_target_are_learned_from() -> None:

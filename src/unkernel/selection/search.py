@@ -17,7 +17,7 @@ from sklearn.model_selection import KFold, ShuffleSplit, StratifiedKFold, Strati
 from unkernel.selection.candidates import Family
 from unkernel.selection.targets import Task
 
-MAJORITY = "majority"
+BASELINES = {"classes": "majority", "numbers": "mean"}
 _FOLDS = 5
 _MAX_RECORDS_IN_FOLDS = 5_000  # of more records, a quarter is held out once
 _MAX_RECORDS = 60_000  # of more records, a sample is searched
@@ -97,10 +97,13 @@ class Deadline:
 
     def __init__(self, seconds: float | None) -> None:
         self._end = math.inf if seconds is None else time.monotonic() + seconds
+        self.has_ended = False  # whether the limit prevented a model
 
     def allows(self, seconds: float) -> bool:
         """Return whether so many more seconds are left."""
-        return time.monotonic() + seconds <= self._end
+        is_allowed = time.monotonic() + seconds <= self._end
+        self.has_ended = self.has_ended or not is_allowed
+        return is_allowed
 
 
 def search(
@@ -208,6 +211,7 @@ def fit(learner: Any, rows: Any, y: NDArray[Any]) -> None:
     """Fit a learner; a regression learns differences from the mean, so that its constant is not shrunk."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
+        warnings.filterwarnings("ignore", "The number of unique classes")
         if hasattr(learner, "predict_proba"):
             learner.fit(rows, y)
             return
@@ -234,7 +238,7 @@ def measure_majority(table: EncodedTable, folds: list[Fold]) -> Trial:
             probabilities = np.tile(counts / counts.sum(), (len(targets), 1))
             losses.append(_log_loss(classes, probabilities, targets))
     weights = [len(held_out) for _, held_out in folds]
-    return Trial(MAJORITY, None, float(np.average(losses, weights=weights)), 0.0)
+    return Trial(BASELINES[table.task], None, float(np.average(losses, weights=weights)), 0.0)
 
 
 def _log_loss(classes: NDArray[Any], probabilities: NDArray[np.float64], y: NDArray[Any]) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+import warnings
 from collections.abc import Callable, Mapping
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
@@ -12,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, _fit_context
 from sklearn.pipeline import Pipeline
+from sklearn.utils import ClassifierTags, RegressorTags
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
@@ -21,7 +23,7 @@ from unkernel.engines import RecordClassifier, compile
 from unkernel.records import RecordEncoder
 from unkernel.selection.candidates import Family, list_families
 from unkernel.selection.search import Deadline, EncodedTable, Trial, fit, scale_cost, search
-from unkernel.selection.targets import TASKS, Task, check_targets, find_task
+from unkernel.selection.targets import TASKS, Task, check_classes, check_targets, find_task
 
 _MIN_RECORDS = 10
 _MIN_WORD_COUNT = 3  # rarer words would have most of the features
@@ -46,7 +48,8 @@ class TableEstimator(BaseEstimator):  # type: ignore[misc]
     ----------
     task : {"auto", "classes", "numbers"}, default="auto"
         What to predict. With "auto", numbers with fractions and integers of more than 20 different values are
-        predicted as numbers, all other targets as classes.
+        predicted as numbers, all other targets as classes. scikit-learn takes the estimator for a classifier
+        or a regressor if the task is named, or after a fit.
     kinds : dict, default=None
         Kinds of the columns that should not be inferred, as for :class:`RecordEncoder`.
     min_count : int, default=None
@@ -177,6 +180,10 @@ class TableEstimator(BaseEstimator):  # type: ignore[misc]
             n_jobs=self.n_jobs,
             on_trial=on_trial,
         )
+        if deadline.has_ended:
+            warnings.warn(
+                f"the time limit ended the search after {len(self.trials_)} models", UserWarning, stacklevel=3
+            )
         # The majority is for comparison: a model without signal has an almost empty set of weights.
         self.best_ = min(self.trials_[1:], key=lambda trial: trial.loss)
         self.pipeline_ = self._fit_best(encoders, table)
@@ -197,6 +204,8 @@ class TableEstimator(BaseEstimator):  # type: ignore[misc]
             divided = divide.set_params(min_count=_MIN_WORD_COUNT).fit_transform(X)
         if divided.shape[0] != len(y):
             raise ValueError(f"X has {divided.shape[0]} records, and y has {len(y)} targets")
+        if self.task_ == "classes":
+            check_classes(y)
         if divided.shape[0] < _MIN_RECORDS:
             raise ValueError(f"{divided.shape[0]} records are too few: comparing models needs {_MIN_RECORDS}")
         scaled_kinds = {name: "number" if kind == "binned" else kind for name, kind in divide.kinds_.items()}
@@ -293,6 +302,16 @@ class TableEstimator(BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self, "classifier_")
         self.classifier_.save(path)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        task = getattr(self, "task_", self.task)
+        if task == "classes":
+            tags.estimator_type, tags.classifier_tags = "classifier", ClassifierTags()
+        elif task == "numbers":
+            tags.estimator_type, tags.regressor_tags = "regressor", RegressorTags()
+        tags.input_tags.allow_nan = tags.input_tags.string = tags.input_tags.categorical = True
+        return tags
 
     def __sklearn_is_fitted__(self) -> bool:
         """Return whether the estimator has been fitted."""

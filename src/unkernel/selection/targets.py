@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 Task = Literal["classes", "numbers"]
 TASKS = ("auto", "classes", "numbers")
+MAX_CLASSES = 1000
 MAX_NUMBER_CLASSES = 20  # integers with more different values are numbers to predict, not classes
 
 
@@ -38,10 +39,21 @@ def check_targets(y: Any, task: str) -> NDArray[Any]:
         row = int(np.flatnonzero(~np.isfinite(targets))[0])
         raise ValueError(f"y[{row}] is {targets[row]}: leave out records without a finite target")
     if task == "numbers" and targets.dtype.kind not in "biuf":
-        raise ValueError(f"y holds {targets[0]!r}, which is not a number: task='classes' learns classes")
+        raise ValueError(
+            f"y holds {targets[0].item()!r}, which is not a number: task='classes' learns classes"
+        )
     if len(targets) and (targets == targets[0]).all():
-        raise ValueError(f"all {len(targets)} targets are {targets[0]!r}: there is nothing to learn")
+        raise ValueError(f"all {len(targets)} targets are {targets[0].item()!r}: there is nothing to learn")
     return targets
+
+
+def check_classes(y: NDArray[Any]) -> None:
+    """Raise ``ValueError`` for classes that cannot be learned."""
+    classes, counts = np.unique(y, return_counts=True)
+    if counts.max() == 1:
+        raise ValueError(f"no class occurs twice, such as {classes[0].item()!r}: is this an identifier?")
+    if len(classes) > MAX_CLASSES:
+        raise ValueError(f"{len(classes)} classes are too many, at most {MAX_CLASSES} are supported")
 
 
 def _convert_objects(targets: NDArray[Any]) -> NDArray[Any]:

@@ -223,7 +223,7 @@ def _make_table_command() -> Any:
     from unkernel.cli.learners.table import HELP
 
     parts: Parts = {
-        "data": (train_options.RowOrRecordFile, REQUIRED),
+        "data": (train_options.RecordFiles, REQUIRED),
         "output": (train_options.ModelOutput, None),
         "target": (train_options.Target, None),
         "schema": (train_options.Schema, None),

@@ -34,6 +34,11 @@ RowFiles = _data_argument(
     "or --dask.",
     "DATA...",
 )
+RecordFiles = _data_argument(
+    f"Records in CSV, TSV, JSON lines or Parquet, such as train.csv, {_COMPRESSION} They may come in several "
+    "files, or by patterns in quotes such as 'part-*.csv'.",
+    "DATA...",
+)
 RowOrRecordFile = _data_argument(
     "Rows in the svmlight format, such as train.svm, or records in CSV, TSV, JSON lines or Parquet, such as "
     f"train.csv, {_COMPRESSION} Records may come in several files, or by patterns in quotes."
