@@ -429,7 +429,7 @@ def test_the_help_of_the_data_argument_has_an_example(run, monkeypatch, command,
 def test_the_help_explains_the_packed_copy(run, monkeypatch, kind):
     monkeypatch.setenv("COLUMNS", "400")
     help_text = run("train", kind, "--help").out
-    assert "File for the packed copy of rows that are read from files; by default it lies beside" in help_text
+    assert "packed copy of rows that are read from files; by default, .rows is appended" in help_text
     assert "None is" not in help_text
 
 
@@ -473,7 +473,7 @@ def test_headers_with_brackets_are_not_taken_for_trees(run, tmp_path):
 @pytest.mark.parametrize("command", ["train", "tune"])
 def test_missing_and_misspelt_kinds_are_named(run, command):
     for kind, insert_path in (
-        ((), "Say what to learn: one of poly, "),
+        ((), f"Say what to learn: one of {'table, ' if command == 'train' else ''}poly, "),
         (("polly",), "No such command 'polly'"),
     ):
         message = run(command, *kind).error()

@@ -159,7 +159,7 @@ def _describe_usage_error(error: Any) -> str:
         return message
     kinds = context.command.list_commands(context)
     problem = "Say what to learn" if message.startswith(_NO_KIND_MESSAGES[0]) else message.rstrip(".")
-    example = f"{context.command_path} {kinds[0]} train.svm -o model.uk"
+    example = f"{context.command_path} poly train.svm -o model.uk"
     return f"{problem}: one of {', '.join(kinds)}, as in: {example}"
 
 
