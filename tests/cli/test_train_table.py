@@ -80,3 +80,16 @@ def test_refusals_name_file_and_column(run: Any, people: Path, tmp_path: Path) -
 
 def test_misspelled_kinds_are_still_named(run: Any) -> None:
     assert "polly" in run("train", "polly", "a.svm", "-o", "a.uk").error()
+
+
+def test_numbers_of_intervals_are_one_or_several(run: Any, people: Path, tmp_path: Path) -> None:
+    train = ("train", "poly", people, "--target", "income", "--drop", "rent", "--drop", "stars", "--json")
+    features = {}
+    for n_bins in ("4", "4,8", "8"):
+        found = json.loads(run(*train, "-o", tmp_path / f"{n_bins}.uk", "--n-bins", n_bins).out)
+        features[n_bins] = next(one["features"] for one in found["columns"] if one["column"] == "age")
+    missing = 1
+    assert features == {"4": 4 + missing, "8": 8 + missing, "4,8": 4 + 8 + missing}
+    for wrong in ("4,,8", "four", "-4"):
+        assert "--n-bins must be" in run(*train, "-o", tmp_path / "x.uk", f"--n-bins={wrong}").error()
+    assert "from 2 to 1000" in run(*train, "-o", tmp_path / "x.uk", "--n-bins", "4,9999").error()

@@ -69,7 +69,7 @@ class RecordOptions:
             list(option_values.get("drop", ())),
             folds,
             {
-                name: option_values[option.name]
+                name: option.convert(option_values[option.name])
                 for name, option in encoder_options_by_parameter.items()
                 if option.name in option_values
             },
