@@ -120,17 +120,19 @@ def table_2(report: Report) -> None:
     for question in ("ABBR", "ENTY") if report.quick else QUESTIONS:
         task = f"table 2, {question}"
         for name, options in SOLVERS.items():
-            add_quality(report, task, f"unkernel, {name}", answered(question, 1, options))
-            best = max(FACTORS, key=lambda j: answered(question, j, options, held_out=True)["f1"])
+            add_quality(report, task, f"unkernel, {name}", measure_answers(question, 1, options))
+            best = max(FACTORS, key=lambda j: measure_answers(question, j, options, held_out=True)["f1"])
             add_quality(
-                report, task, f"unkernel, {name}, j", answered(question, best, options), f"j = {best}"
+                report, task, f"unkernel, {name}, j", measure_answers(question, best, options), f"j = {best}"
             )
         for contender, printed in zip(("uSVM", "uSVM+j", "SVM"), PRINTED_IMBALANCE[question], strict=True):
             result = dict(zip(("f1", "precision", "recall"), (value / 100 for value in printed), strict=True))
             add_quality(report, task, f"paper, {contender}", result)
 
 
-def answered(question: str, j: int, options: dict[str, Any], *, held_out: bool = False) -> dict[str, float]:
+def measure_answers(
+    question: str, j: int, options: dict[str, Any], *, held_out: bool = False
+) -> dict[str, float]:
     """Return the quality of a machine on the test questions, or on some of the training questions."""
     train, test = (read_trees(file_of("trec", split), format="lines") for split in ("train", "test"))
     X, y, X_test, y_test = train.X, train.y == question, test.X, test.y == question

@@ -167,7 +167,7 @@ class TypedColumns:
         return pd.Series(pd.Categorical(known, categories=values), index=column.index)
 
 
-def fitted(table: Table, model: Any, transform: Callable[[pd.DataFrame], Any], encoder: Any) -> Fitted:
+def wrap_rival(table: Table, model: Any, transform: Callable[[pd.DataFrame], Any], encoder: Any) -> Fitted:
     answer = model.predict_proba if table.target == CLASSES else model.predict
 
     def predict(frame: pd.DataFrame) -> np.ndarray:
@@ -193,7 +193,7 @@ def fit_lightgbm(table: Table, parts: Parts) -> Fitted:
     told = {"categorical_feature": columns.places_of_categories(parts.train)} if table.texts else {}
     model = kind(n_jobs=1, verbose=-1, random_state=SEED)
     model.fit(columns.transform(parts.train), targets(table, parts), **told)
-    return fitted(table, model, columns.transform, columns)
+    return wrap_rival(table, model, columns.transform, columns)
 
 
 def fit_xgboost(table: Table, parts: Parts) -> Fitted:
@@ -208,7 +208,7 @@ def fit_xgboost(table: Table, parts: Parts) -> Fitted:
         told["feature_types"] = ["c" if k in categories else "q" for k in range(rows.shape[1])]
     model = kind(n_jobs=1, random_state=SEED, enable_categorical=True, **told)
     model.fit(rows, targets(table, parts))
-    return fitted(table, model, columns.transform, columns)
+    return wrap_rival(table, model, columns.transform, columns)
 
 
 def fit_catboost(table: Table, parts: Parts) -> Fitted:
@@ -225,7 +225,7 @@ def fit_catboost(table: Table, parts: Parts) -> Fitted:
         cat_features=categories, text_features=texts or None,
     )  # fmt: skip
     model.fit(transform(parts.train), targets(table, parts))
-    return fitted(table, model, transform, None)
+    return wrap_rival(table, model, transform, None)
 
 
 def fit_hist_gradient_boosting(table: Table, parts: Parts) -> Fitted:
@@ -233,7 +233,7 @@ def fit_hist_gradient_boosting(table: Table, parts: Parts) -> Fitted:
 
     kind = HistGradientBoostingClassifier if table.target == CLASSES else HistGradientBoostingRegressor
     model = kind(random_state=SEED).fit(columns.transform(parts.train), targets(table, parts))
-    return fitted(table, model, columns.transform, columns)
+    return wrap_rival(table, model, columns.transform, columns)
 
 
 def numbers_of(table: Table, frame: pd.DataFrame) -> list[str]:
@@ -264,7 +264,7 @@ def fit_columns(table: Table, parts: Parts, numbers: Any, categories: Any, model
     steps += [(f"words of {name}", TfidfVectorizer(), name) for name in table.texts]
     columns = ColumnTransformer(steps)
     model.fit(columns.fit_transform(parts.train), targets(table, parts))
-    return fitted(table, model, columns.transform, columns)
+    return wrap_rival(table, model, columns.transform, columns)
 
 
 def fit_explainable_boosting(table: Table, parts: Parts) -> Fitted:
@@ -276,7 +276,7 @@ def fit_explainable_boosting(table: Table, parts: Parts) -> Fitted:
     kinds = ["nominal" if name in categories else "continuous" for name in parts.train]
     model = kind(n_jobs=1, random_state=SEED, feature_types=kinds)
     model.fit(columns.transform(parts.train), targets(table, parts))
-    return fitted(table, model, columns.transform, columns)
+    return wrap_rival(table, model, columns.transform, columns)
 
 
 OURS = "unkernel, encoder and pairs"

@@ -90,7 +90,7 @@ def _sentences(peer: Any, text: str) -> Any:
     return result
 
 
-def answered(
+def request_parse(
     model: Any, words_or_text: str | Treebank, *, stages: int = len(STAGES)
 ) -> tuple[Treebank, float]:
     """Return the parse of a text, or of the words of a treebank, by the first stages, and the CPU seconds."""

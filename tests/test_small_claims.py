@@ -169,7 +169,7 @@ def hashed_words(width, column=0):
     return PlanStep("text", table, NumberedNames("hash", width))
 
 
-def doubled(first_step, times):
+def double_steps(first_step, times):
     """Return a plan in which each step uses the vector of the previous one twice."""
     result = [first_step]
     for number in range(times):
@@ -190,8 +190,8 @@ def doubled(first_step, times):
 def test_vectors_that_are_used_twice_again_and_again(tmp_path, first_step):
     """29 steps, each stored in a few bytes, would take gigabytes per record."""
     with pytest.raises(LimitError, match=r"the vectors of a record would take [\d.e+]+ GB"):
-        reread(tmp_path, doubled(first_step, 28))
-    restored = reread(tmp_path, doubled(first_step, 4))
+        reread(tmp_path, double_steps(first_step, 28))
+    restored = reread(tmp_path, double_steps(first_step, 4))
     assert restored.n_features == 16 * len(first_step.names)
 
 

@@ -55,7 +55,7 @@ def power(rng: Random, orders: float) -> float:
 # --- Checks ----------------------------------------------------------------------------------------
 
 
-def fitted(learner: Any, *data: Any, **fit_arguments: Any) -> tuple[Any, bool]:
+def fit_and_catch_warnings(learner: Any, *data: Any, **fit_arguments: Any) -> tuple[Any, bool]:
     """Return the fitted learner, and whether it warned about convergence."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -65,7 +65,7 @@ def fitted(learner: Any, *data: Any, **fit_arguments: Any) -> tuple[Any, bool]:
 
 def weights_of_peer(peer: Any, *data: Any) -> Rows:
     """Return the peer's weights, without warnings: any weights test a lower bound."""
-    return fitted(peer, *data)[0].coef_[0]
+    return fit_and_catch_warnings(peer, *data)[0].coef_[0]
 
 
 def objective(
@@ -110,9 +110,11 @@ def linear(rng: Random) -> Iterator[str]:
     C, loss, intercept = power(rng, 4), str(rng.choice(["hinge", "squared_hinge"])), rng.random() < 0.5
     options = {"C": C, "loss": loss, "fit_intercept": intercept}
     solver, tol = str(rng.choice(["cutting_plane", "dual"])), 10.0 ** -rng.integers(2, 8)
-    learner, warned = fitted(CuttingPlaneSVC(solver=solver, tol=tol, max_iter=3000, **options), X, y)
+    learner, warned = fit_and_catch_warnings(
+        CuttingPlaneSVC(solver=solver, tol=tol, max_iter=3000, **options), X, y
+    )
     peer = LinearSVC(dual=True, tol=1e-8, max_iter=3000, **options)
-    fitted_peer = fitted(peer, X, y)[0]
+    fitted_peer = fit_and_catch_warnings(peer, X, y)[0]
     if intercept:
         X = np.column_stack([X, np.ones(len(X))])
     own_weights, weights = learner.coef_[0], fitted_peer.coef_[0]
@@ -157,11 +159,11 @@ def l2(rng: Random) -> Iterator[str]:
     common = {"C": C, "tol": 10.0 ** -rng.integers(2, 7), "max_iter": 3000, "random_state": 0, **options}
     Phi = poly.expand(X, **options)
     if loss == "logistic":
-        learner, warned = fitted(PolyLogisticRegression(penalty="l2", **common), X, y)
+        learner, warned = fit_and_catch_warnings(PolyLogisticRegression(penalty="l2", **common), X, y)
         peer: Any = LogisticRegression(solver="liblinear", C=C, fit_intercept=False, tol=1e-8, max_iter=1000)
     else:
         storage = str(rng.choice(["on_the_fly", "condensed"]))
-        learner, warned = fitted(PolySVC(loss=loss, storage=storage, **common), X, y)
+        learner, warned = fit_and_catch_warnings(PolySVC(loss=loss, storage=storage, **common), X, y)
         peer = LinearSVC(dual=True, C=C, loss=loss, fit_intercept=False, tol=1e-8, max_iter=3000)
     w, columns = mapped(learner, X, options, l1=False)
     weights = weights_of_peer(peer, Phi, y)
@@ -176,12 +178,12 @@ def l1(rng: Random) -> Iterator[str]:
     common = {"C": C, "tol": 10.0 ** -rng.integers(2, 7), "max_iter": 300, "random_state": 0, **options}
     Phi = (sparse.expand_sets if binary else poly.expand)(X, **options)
     if loss == "logistic":
-        learner, warned = fitted(PolyLogisticRegression(penalty="l1", **common), X, y)
+        learner, warned = fit_and_catch_warnings(PolyLogisticRegression(penalty="l1", **common), X, y)
         peer: Any = LogisticRegression(
             solver="liblinear", l1_ratio=1, C=C, fit_intercept=False, tol=1e-8, max_iter=1000
         )
     else:
-        learner, warned = fitted(PolySVC(penalty="l1", loss=loss, **common), X, y)
+        learner, warned = fit_and_catch_warnings(PolySVC(penalty="l1", loss=loss, **common), X, y)
         peer = LinearSVC(penalty="l1", dual=False, C=C, fit_intercept=False, tol=1e-8, max_iter=1000)
     w, columns = mapped(learner, X, options, l1=True)
     weights = weights_of_peer(peer, Phi, y)
@@ -196,7 +198,9 @@ def ranking(rng: Random) -> Iterator[str]:
     y = rng.integers(0, rng.integers(2, 6), len(y))
     y[:2] = 0, 1
     C = power(rng, 4)
-    learner, warned = fitted(RankSVM(C=C, tol=10.0 ** -rng.integers(2, 8), max_iter=3000), X, y)
+    learner, warned = fit_and_catch_warnings(
+        RankSVM(C=C, tol=10.0 ** -rng.integers(2, 8), max_iter=3000), X, y
+    )
     pairs, total = rankings.listed_pairs(y)
     i, j = (np.array(column) for column in list(zip(*pairs, strict=True))[:2])
     scale = C * cutting_planes.pair_scale(pairs, total)
@@ -215,7 +219,7 @@ def engines(rng: Random) -> Iterator[str]:
     if name == "poly" and rng.random() < 0.7:
         kernel["coef0"] = abs(kernel["coef0"])
     machine = SVC(kernel=name, C=power(rng, 3), max_iter=10_000, **kernel)
-    fitted(machine, X[::2], y[::2] if len(set(y[::2])) > 1 else np.arange(len(y[::2])) % 2)
+    fit_and_catch_warnings(machine, X[::2], y[::2] if len(set(y[::2])) > 1 else np.arange(len(y[::2])) % 2)
     expected, terms = kernel_sums(machine, X)
     for engine in ENGINES:
         try:

@@ -30,14 +30,14 @@ LEARNERS = [
 ]
 
 
-def fitted(learner, **parameters):
+def fit_copy(learner, **parameters):
     copy = learner.__class__(**learner.get_params() | parameters)
     return copy.fit(TREES if isinstance(learner, TreeSVC) else X, y)
 
 
 @pytest.mark.parametrize("learner", LEARNERS, ids=str)
 def test_the_history_ends_with_the_solution_and_is_the_same_again(learner, tmp_path):
-    model = fitted(learner)
+    model = fit_copy(learner)
     history = model.history_
     assert (np.diff(history.passes) > 0).all()
     assert history.passes[-1] <= model.n_iter_
@@ -45,7 +45,7 @@ def test_the_history_ends_with_the_solution_and_is_the_same_again(learner, tmp_p
     assert history.gap[-1] <= model.gap_ + 1e-12
     if model.get_params().get("solver") != "sampled":  # the bound is that of the problem of its cuts only
         assert (history.bound[-1] <= history.objective + 1e-9).all()
-    repeated = fitted(learner, n_jobs=2).history_
+    repeated = fit_copy(learner, n_jobs=2).history_
     assert history.to_json() == repeated.to_json()
     model.save(tmp_path / "model.uk")
     assert type(model).load(tmp_path / "model.uk").history_.to_json() == history.to_json()
@@ -89,7 +89,7 @@ def test_invalid_histories_are_ignored(stored):
 
 @pytest.mark.skipif(importlib.util.find_spec("matplotlib") is None, reason="matplotlib is not installed")
 def test_reports_draw_the_history():
-    model = fitted(LEARNERS[0])
+    model = fit_copy(LEARNERS[0])
     for classifier in (model, unkernel.compile(model)):
         text = classifier.report(X, y).html()
         assert "mathdefault" not in text  # ticks of logarithmic axes would need markup
@@ -102,5 +102,5 @@ def test_reports_draw_the_history():
 
 def test_histories_become_frames():
     pytest.importorskip("pandas")
-    frame = fitted(LEARNERS[0]).history_.to_frame()
+    frame = fit_copy(LEARNERS[0]).history_.to_frame()
     assert list(frame) == ["pass", "objective", "bound", "gap"]

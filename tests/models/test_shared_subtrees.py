@@ -15,7 +15,7 @@ from unkernel.models.tree import TREE_KERNELS, ExampleKernel
 SMALL = "(N (N w w) (N w w))"
 
 
-def doubled(depth):
+def make_doubled_trees(depth):
     """Return a tree of 2^depth leaves in depth + 1 nodes: each contains the previous one twice."""
     return SubtreeTable.from_arrays(
         np.frombuffer(b"wN", np.uint8),
@@ -27,7 +27,7 @@ def doubled(depth):
 
 
 def model_of(kernel, depth, roots, decay=0.4):
-    support = Forest._of(doubled(depth), {"0": np.array(roots, np.int32)}, {})
+    support = Forest._of(make_doubled_trees(depth), {"0": np.array(roots, np.int32)}, {})
     coefficients = np.resize([[1.0], [-1.0]], (len(roots), 1))
     decision = Decision("binary", np.array([-1, 1]))
     kernel = ExampleKernel(kernel, decay, 0.4, normalize=False)

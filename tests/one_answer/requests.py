@@ -51,7 +51,7 @@ def escaped(item: Any) -> bytes:
     return json.dumps(item).encode()
 
 
-def doubled(item: Any) -> bytes:
+def write_keys_twice(item: Any) -> bytes:
     """Return a record that has each key twice; the second one counts."""
     if not isinstance(item, dict) or not item:
         return plainly(item)
@@ -220,7 +220,7 @@ def _way(name: str, ask: Any) -> Way:
 WAYS_OF_THE_SERVER = [
     _way("at once", _ask_each(_connection, plainly)),
     _way("at once, escapes", _ask_each(_connection, escaped)),
-    _way("at once, keys twice", _ask_each(_connection, doubled)),
+    _way("at once, keys twice", _ask_each(_connection, write_keys_twice)),
     _way("ASGI", _ask_each(_application, plainly)),
     Way(
         "the server, its page",

@@ -207,7 +207,7 @@ NUMBERS = st.lists(
 CUTS = st.lists(st.integers(0, 60), max_size=4)
 
 
-def joined(parts: list[Any], max_entries: int) -> ColumnSummary:
+def join_summaries(parts: list[Any], max_entries: int) -> ColumnSummary:
     """Return the summary of parts that are joined in two steps, after pickling."""
     states = [summarize(part, "a", False).state(max_entries) for part in parts]
     first_half = ColumnSummary("a")
@@ -219,7 +219,7 @@ def joined(parts: list[Any], max_entries: int) -> ColumnSummary:
     return joined_summary
 
 
-def divided(values: Any, cuts: list[int]) -> list[Any]:
+def split_values(values: Any, cuts: list[int]) -> list[Any]:
     bounds = [0, *sorted(min(cut, len(values)) for cut in cuts), len(values)]
     return [values[begin:end] for begin, end in itertools.pairwise(bounds)]
 
@@ -229,10 +229,10 @@ def test_numbers_do_not_depend_on_the_parts(
     values: list[float], cuts: list[int], max_entries: int, n_bins: int
 ) -> None:
     array = np.array(values, dtype=np.float64)
-    lows, highs, counts, dropped = joined(divided(array, cuts), max_entries).counted_numbers()
+    lows, highs, counts, dropped = join_summaries(split_values(array, cuts), max_entries).counted_numbers()
     expected = twin.number_ranges(array, max_entries)
     assert (list(zip(lows, highs, counts, strict=True)), dropped) == expected
-    edges = joined(divided(array, cuts), max_entries).edges(n_bins)
+    edges = join_summaries(split_values(array, cuts), max_entries).edges(n_bins)
     assert (np.searchsorted(edges, lows, "right") == np.searchsorted(edges, highs, "right")).all()
     if dropped == 0:
         np.testing.assert_array_equal(edges, twin.quantile_edges(array, n_bins))
@@ -242,7 +242,10 @@ def test_numbers_do_not_depend_on_the_parts(
 def test_facts_do_not_depend_on_the_parts(
     values: list[Any], cuts: list[int], min_count: int, n_bins: int
 ) -> None:
-    column_summary, joined_summary = summarize(values, "a", False), joined(divided(values, cuts), ALL)
+    column_summary, joined_summary = (
+        summarize(values, "a", False),
+        join_summaries(split_values(values, cuts), ALL),
+    )
     kinds = [
         outcome(lambda summary=summary: infer_kind("a", summary))
         for summary in (column_summary, joined_summary)
@@ -266,7 +269,7 @@ def test_facts_do_not_depend_on_the_parts(
 
 def test_too_many_distinct_numbers_are_counted_in_ranges() -> None:
     values = np.random.default_rng(0).normal(size=5000)
-    summary = joined(np.array_split(values, 7), 256)
+    summary = join_summaries(np.array_split(values, 7), 256)
     lows, highs, counts, dropped = summary.counted_numbers()
     assert len(counts) <= 256
     assert counts.sum() == 5000
@@ -280,10 +283,10 @@ def test_too_many_distinct_numbers_are_counted_in_ranges() -> None:
 
 def test_arrays_of_missing_numbers_do_not_affect_the_kind() -> None:
     missing = np.full(3, np.nan)
-    assert infer_kind("a", joined([missing, ["x", "y"]], ALL)) == "category"
-    assert infer_kind("a", joined([missing, ["2026-11-17"]], ALL)) == "date"
-    assert infer_kind("a", joined([missing, missing], ALL)) == "binned"
-    assert infer_kind("a", joined([[None], [None]], ALL)) == "category"
+    assert infer_kind("a", join_summaries([missing, ["x", "y"]], ALL)) == "category"
+    assert infer_kind("a", join_summaries([missing, ["2026-11-17"]], ALL)) == "date"
+    assert infer_kind("a", join_summaries([missing, missing], ALL)) == "binned"
+    assert infer_kind("a", join_summaries([[None], [None]], ALL)) == "category"
 
 
 def test_categories_of_an_array_are_named_by_their_numbers() -> None:

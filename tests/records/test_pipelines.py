@@ -15,7 +15,7 @@ from reference import pipelines as generated
 CLOSE = 1e-9
 
 
-def fitted(case: generated.Case) -> None:
+def fit_case(case: generated.Case) -> None:
     """Fit the pipeline; skip cases that scikit-learn refuses or cannot predict."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -57,7 +57,7 @@ def check_equal(case: generated.Case) -> None:
     """Check that the compiled pipeline predicts like the pipeline, for batches and single records."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        fitted(case)
+        fit_case(case)
         # If the first labels are equal, `compile` gets no sample and compares generated records.
         without_sample = (case.y[:4] == case.y[0]).all()
         sample = None if without_sample else case.X

@@ -69,7 +69,7 @@ def factors(draw: Any, width: int, count: int) -> list[list[int]]:
     return sorted(draw(st.lists(columns, min_size=count, max_size=count)))
 
 
-def hashed(draw: Any, width: int) -> dict[str, Any]:
+def draw_hash_table(draw: Any, width: int) -> dict[str, Any]:
     """Draw the part of a table that describes hashed features."""
     return steps.vocabulary([]) | {"hashed": True, "alternate_sign": draw(st.booleans()), "width": width}
 
@@ -80,10 +80,12 @@ def pair_steps(draw: Any) -> list[PlanStep]:
     ids = draw(st.permutations(range(len(words))))
     by_vocabulary = {"columns": steps.int32([5]), "separator": "="} | steps.vocabulary(words, ids)
     width = draw(st.integers(1, 9))
-    by_hash = {"columns": steps.int32([5]), "separator": draw(st.sampled_from(["=", ""]))} | hashed(
+    by_hash = {"columns": steps.int32([5]), "separator": draw(st.sampled_from(["=", ""]))} | draw_hash_table(
         draw, width
     )
-    tags = {"columns": steps.int32([4]), "binary": draw(st.booleans()), "missing": -1} | hashed(draw, width)
+    tags = {"columns": steps.int32([4]), "binary": draw(st.booleans()), "missing": -1} | draw_hash_table(
+        draw, width
+    )
     return [
         PlanStep("pairs", by_vocabulary, names("d", len(words))),
         PlanStep("pairs", by_hash, names("h", width)),
@@ -126,7 +128,9 @@ def text_steps(draw: Any, first_index: int) -> list[PlanStep]:
         stop_words=["ab"],
     )
     is_hashed = draw(st.booleans())
-    table |= hashed(draw, len(words) + 1) if is_hashed else steps.vocabulary(words, width=len(words) + 1)
+    table |= (
+        draw_hash_table(draw, len(words) + 1) if is_hashed else steps.vocabulary(words, width=len(words) + 1)
+    )
     counts = PlanStep("text", table, names("t", len(words) + 1))
     idf = np.linspace(0.5, 2.0, len(words) + 1) if draw(st.booleans()) else np.empty(0)
     tfidf = {"input": first_index, "sublinear": not is_hashed and draw(st.booleans()), "idf": idf}

@@ -218,7 +218,7 @@ def decode(words: list[str], pos: list[str], model: Model) -> list[str]:
         extended: list[Tagging] = []
         for total, tags in beam:
             scores = model.score_tags(words, pos, tags)
-            allowed = _allowed_classes(model.classes, tags, model.scheme, step, i == len(words) - 1)
+            allowed = _list_allowed_classes(model.classes, tags, model.scheme, step, i == len(words) - 1)
             earlier = total if model.beam > 1 else 0.0
             extended += [(earlier + scores[k], [*tags, k]) for k in allowed]
         beam = _best_taggings(extended, model)
@@ -249,7 +249,7 @@ def most_probable(words: list[str], pos: list[str], model: Model) -> list[str]:
     return best_tags
 
 
-def _allowed_classes(
+def _list_allowed_classes(
     classes: list[str], earlier_classes: list[int], scheme: str, step: int, is_last: bool
 ) -> list[int]:
     """Return the classes of the next word with which the tags of the sentence can be valid."""

@@ -89,7 +89,7 @@ def make_trials(table: dict[str, Supported], *, refused: bool = False) -> list[T
 
 def _make_trial(class_: Any, name: str, parameter: str, value: Any) -> Iterator[Trial]:
     step = class_.__new__(class_)
-    class_.__init__(step, **_required_parameters(name))
+    class_.__init__(step, **_make_required_parameters(name))
     if parameter and parameter not in step.get_params(deep=False):
         return  # of another version of scikit-learn
     parameters = _parameters_for(name, parameter, resolve(value))
@@ -141,7 +141,7 @@ _COMBINED: dict[str, dict[str, Any]] = {
 }
 
 
-def _required_parameters(name: str) -> dict[str, Any]:
+def _make_required_parameters(name: str) -> dict[str, Any]:
     """Return values for parameters without a default."""
     parts = [("numbers", StandardScaler(), ["x"]), ("kept", "passthrough", ["y"])]
     if name == "ColumnTransformer":
@@ -195,13 +195,13 @@ def _records(name: str, parameters: dict[str, Any]) -> Any:
         return numbers_with_missing(parameters.get("missing_values", np.nan))
     makers = {
         "DictVectorizer": dicts,
-        "FeatureHasher": lambda: hashed(parameters),
+        "FeatureHasher": lambda: make_hasher_input(parameters),
         "ColumnTransformer": frame,
     }
     return makers.get(name, numbers)()
 
 
-def hashed(parameters: dict[str, Any]) -> Any:
+def make_hasher_input(parameters: dict[str, Any]) -> Any:
     """Return the input of a hasher."""
     words = [text.split() for text in texts()]
     inputs = {"dict": dicts(), "string": words, "pair": [[("a", 1), ("b", 2)]] * N_ROWS}

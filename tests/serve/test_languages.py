@@ -70,7 +70,7 @@ def encode_json(record: Any, escaped: bool) -> bytes:
     return json.dumps(record, ensure_ascii=escaped).encode()
 
 
-def expected_answer(model: Any, text: str) -> tuple[Any, float]:
+def compute_expected_answer(model: Any, text: str) -> tuple[Any, float]:
     record = {"text": text}
     return model.predict_one(record), model.score_one(record)
 
@@ -86,7 +86,7 @@ def test_reviews_are_texts(model: Any):
 def test_one_record_by_all_ways(french: Client, model: Any, text: str, escaped: bool):
     body, path = encode_json({"text": text}, escaped), "/models/reviews/predict"
     single = french.post(path, content=body).json()
-    assert (single["prediction"], single["score"]) == expected_answer(model, text)
+    assert (single["prediction"], single["score"]) == compute_expected_answer(model, text)
     assert french.post(path, content=b"[" + body + b"]").json() == [single]
     assert french.post(path, content=body + b"\n", headers=LINES).json() == single
     at_once = french.app.answer_immediately(path.encode(), [], body)
@@ -102,7 +102,7 @@ def test_one_record_by_all_ways(french: Client, model: Any, text: str, escaped: 
 
 
 def test_many_records_by_all_ways(french: Client, model: Any):
-    expected = [expected_answer(model, text) for text in TEXTS]
+    expected = [compute_expected_answer(model, text) for text in TEXTS]
     for escaped in (False, True):
         records = [encode_json({"text": text}, escaped) for text in TEXTS]
         answers = french.post("/models/reviews/predict", content=b"[" + b",".join(records) + b"]").json()

@@ -26,7 +26,7 @@ def text_of(rows, *, queries=False, first=1):
     return "".join(lines).encode()
 
 
-def joined(parts):
+def join_parts(parts):
     parts = list(parts)
     width = parts[-1].X.shape[1]
     rows = [part.X.copy() for part in parts]
@@ -41,7 +41,7 @@ def test_equals_the_whole_file(rows, part_bytes, queries, first, n_jobs):
     text = text_of(rows, queries=queries, first=first)
     expected = read_svmlight(io.BytesIO(text))
     parts = list(read_svmlight_parts(io.BytesIO(text), part_bytes=part_bytes, n_jobs=n_jobs))
-    X, y, qid = joined(parts)
+    X, y, qid = join_parts(parts)
     assert parts[-1].has_zero_index == expected.zero_based
     assert (
         parts[-1].largest_index + 1 == X.shape[1] == expected.X.shape[1] + (0 if expected.zero_based else 1)

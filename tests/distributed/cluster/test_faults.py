@@ -41,7 +41,7 @@ LEARNERS = {
 }
 
 
-def fitted(kind: str, client: Any, data: Any) -> Any:
+def fit_learner(kind: str, client: Any, data: Any) -> Any:
     """Return a learner fitted to blocks that are made on the workers."""
     if kind == "trees":
         blocks = [dask.delayed((TREES, [0, 1, 1, 0] * 5)) for _ in range(5)]
@@ -57,7 +57,7 @@ def fitted(kind: str, client: Any, data: Any) -> Any:
 
 @pytest.fixture(scope="module")
 def expected(client: Any, data: Any) -> dict[str, float]:
-    return {kind: fitted(kind, client, data).objective_ for kind in LEARNERS}
+    return {kind: fit_learner(kind, client, data).objective_ for kind in LEARNERS}
 
 
 def once_before(method: Callable[..., Any], do: Callable[[], None]) -> Callable[..., Any]:
@@ -90,7 +90,7 @@ def test_a_worker_that_is_killed_before_training(
     with pytest.MonkeyPatch.context() as patch:
         for place, name in PHASES[phase]:
             patch.setattr(place, name, once_before(getattr(place, name), kill))
-        ours = fitted(kind, process_client, data)
+        ours = fit_learner(kind, process_client, data)
     assert ours.objective_ == pytest.approx(expected[kind], rel=3e-3)
 
 
@@ -111,7 +111,7 @@ def test_a_worker_that_is_stopped_before_and_while_one_worker_works_alone(
         patch.setattr(workers, "_FIRST_FETCH_SECONDS", 0.5)
         patch.setattr(place, name, once_before(getattr(place, name), stop))
         try:
-            ours = fitted(kind, process_client, data)
+            ours = fit_learner(kind, process_client, data)
         finally:
             continue_workers(process_client)
     assert ours.objective_ == pytest.approx(expected[kind], rel=3e-3)
@@ -135,7 +135,7 @@ def test_blocks_are_made_again_when_all_workers_are_lost_at_once(
 
         replacing = once_before(gathered_blocks.fetch_results, replace_all)
         patch.setattr(gathered_blocks, "fetch_results", replacing)
-        ours = fitted("linear", client, data)
+        ours = fit_learner("linear", client, data)
     assert ours.objective_ == pytest.approx(expected["linear"], rel=3e-3)
 
 

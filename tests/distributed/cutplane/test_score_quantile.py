@@ -34,7 +34,7 @@ class LocalCluster:
         return add_answers(*self.ask(task, arguments)).vector.unpack()
 
 
-def divided(
+def find_on_workers(
     scores: np.ndarray, below: int, max_fetched: int, monkeypatch: pytest.MonkeyPatch
 ) -> tuple[float, int]:
     """Return the quantile, and the number of requests for counts."""
@@ -62,7 +62,7 @@ def test_rows_are_divided_where_sorted_scores_are(
     scores = np.array(values)
     below = 1 + int(place * (len(scores) - 2))
     with pytest.MonkeyPatch.context() as patch:
-        quantile, n_counts = divided(scores, below, max_fetched, patch)
+        quantile, n_counts = find_on_workers(scores, below, max_fetched, patch)
     ordered = np.sort(scores)
     assert quantile == (ordered[below - 1] + ordered[below]) / 2
     assert (n_counts == 0) == (max_fetched == 100)
