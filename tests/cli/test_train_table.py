@@ -75,6 +75,8 @@ def test_refusals_name_file_and_column(run: Any, people: Path, tmp_path: Path) -
     same.write_text("a,b\n" + "1,x\n" * 20)
     assert "column 'b': all 20 targets are" in run("train", same, "--target", "b", "-o", output).error()
     assert "say where the model goes" in run("train", people, "--target", "income").error()
+    train = ("train", people, "--target", "income", "-o", output, "--minutes", "60")
+    assert "there is no column" in run(*train, "--test", same).error()
     assert not output.exists()
 
 

@@ -34,11 +34,10 @@ from unkernel.models import ConjunctionModel
 from unkernel.records import RecordEncoder
 from unkernel.records.files import RecordFile, TrainingTable, read_training
 from unkernel.records.files.training_table import check_columns, list_names
-from unkernel.selection.targets import MAX_NUMBER_CLASSES
+from unkernel.selection.targets import MAX_CLASSES, MAX_NUMBER_CLASSES
 
 OPTIONS = ("target", "schema", "drop", "calibrate")  # without the options of the encoder
 CALIBRATION_FOLDS = 3
-_MAX_CLASSES = 1000
 
 
 def encoder_options() -> list[DerivedOption]:
@@ -203,10 +202,10 @@ def _check_labels(data: str, target: str, labels: NDArray[Any]) -> None:
         raise ValueError(
             f"{data}: column {target!r} has a single value, {classes[0]!s}: training needs two classes"
         )
-    if len(classes) > _MAX_CLASSES:
+    if len(classes) > MAX_CLASSES:
         raise ValueError(
             f"{data}: column {target!r} has {format_count(len(classes), 'different value')} "
-            f"({format_labels(classes.tolist())}); at most {_MAX_CLASSES:,} classes are supported"
+            f"({format_labels(classes.tolist())}); at most {MAX_CLASSES:,} classes are supported"
         )
     check_classes(labels, f"{data}: column {target!r}")
     if labels.dtype.kind in "iuf" and len(classes) > MAX_NUMBER_CLASSES:

@@ -7,7 +7,7 @@ from typing import Any
 
 from unkernel.cli.inputs.labelled_files import class_labels
 from unkernel.cli.inputs.record_examples import RecordExamples
-from unkernel.cli.inputs.records import OpenedRecords
+from unkernel.cli.inputs.records import OpenedRecords, open_record_file
 from unkernel.cli.inputs.rows import describe_files
 from unkernel.cli.inputs.schemas import read_schema
 from unkernel.cli.learners.base import Learner
@@ -26,6 +26,7 @@ from unkernel.cli.learners.training_run import Request, describe_run
 from unkernel.cli.output_files import check_different, check_model_output
 from unkernel.cli.terminal.progress import Display
 from unkernel.records.files import TrainingTable, read_training
+from unkernel.records.files.training_table import check_columns
 from unkernel.selection import TableEstimator
 
 HELP = """Train the right model of a table: look at its columns, compare models, and keep the best.
@@ -62,6 +63,8 @@ def train_table(arguments: dict[str, Any], display: Display) -> dict[str, Any]:
         drop=options.drop,
         threads=request.threads,
     )
+    if request.test is not None:
+        _check_columns_of_test(request.test, table, options, display)
     estimator = _make_estimator(given, options, table, request.threads)
     labels = table.labels if estimator.task == "numbers" else class_labels(table.labels)
     reading_seconds = time.perf_counter() - start
@@ -96,6 +99,13 @@ def train_table(arguments: dict[str, Any], display: Display) -> dict[str, Any]:
         "total": time.perf_counter() - start,
     }
     return result | describe_run(request.output, [], spent)
+
+
+def _check_columns_of_test(file: str, table: TrainingTable, options: RecordOptions, display: Display) -> None:
+    """Refuse a test file without the columns of training before any time is spent on training."""
+    with open_record_file(file, display) as opened:
+        if opened.columns is not None:
+            check_columns(file, opened.columns, [options.target, *table.columns], options.target)
 
 
 def _make_estimator(
