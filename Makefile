@@ -16,6 +16,8 @@ BIN := $(VENV)/bin
 STAMPS := $(VENV)/stamps
 # Quiet, but for errors. What a build printed is shown when it fails.
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input -qq
+# Python compiles a module when it is first imported: pip would compile all of them, one after another.
+INSTALL := $(PIP) install --no-compile
 REQUIREMENTS := $(BIN)/python tools/requirements.py
 export CMAKE_BUILD_PARALLEL_LEVEL := $(JOBS)
 # Compiling the tests anew in each process would take a tenth of the time.
@@ -98,7 +100,7 @@ reproducible: $(STAMPS)/build-system ## check that two builds of the wheel are t
 	@echo "both are $$(sha256sum build/reproducible/one/dist/*.whl)"
 
 audit: $(STAMPS)/package ## look for known vulnerabilities of what the package needs (asks the index)
-	@$(PIP) install pip-audit
+	@$(INSTALL) pip-audit
 	$(BIN)/pip-audit --skip-editable --desc off
 
 clean: ## remove .venv, build, site and every cache
@@ -112,30 +114,31 @@ $(STAMPS)/venv:
 	$(PYTHON) is " + sys.version.split()[0] + ": name another with PYTHON=python3.12 make ...")'
 	@echo "making $(VENV) ..."
 	@$(PYTHON) -m venv $(VENV)
+	@$(INSTALL) --upgrade pip  # the one that comes with Python 3.11 takes twice the time of a current one
 	@mkdir -p $(STAMPS) && touch $@
 
 # What builds stays in the environment, instead of being fetched for each build: CMake then finds
 # everything where it was, and compiles only what has changed.
 $(STAMPS)/build-system: $(STAMPS)/venv $(STAMPS)/cmake pyproject.toml tools/requirements.py
-	@$(PIP) install $$($(REQUIREMENTS) $(@F))
+	@$(INSTALL) $$($(REQUIREMENTS) $(@F))
 	@touch $@
 
 $(STAMPS)/package: $(STAMPS)/build-system $(SOURCES)
 	@echo "building and installing unkernel ..."
-	@$(PIP) install --no-build-isolation -C cmake.define.UNKERNEL_TESTS=ON .
+	@$(INSTALL) --no-build-isolation -C cmake.define.UNKERNEL_TESTS=ON .
 	@touch $@
 
 # Tools come one extra at a time, so that a demo need not wait for test tools.
 $(STAMPS)/demo $(STAMPS)/test $(STAMPS)/lint $(STAMPS)/docs: $(STAMPS)/venv pyproject.toml tools/requirements.py
 	@echo "installing what $(@F) needs ..."
-	@$(PIP) install $$($(REQUIREMENTS) $(@F))
+	@$(INSTALL) $$($(REQUIREMENTS) $(@F))
 	@touch $@
 
 # A peer that has no wheel for this machine is left out; its benchmark says so. Others: benchmarks/peers.py.
 $(STAMPS)/bench: $(STAMPS)/venv pyproject.toml tools/requirements.py
 	@echo "installing the peers that the benchmarks measure against ..."
 	@for peer in $$($(REQUIREMENTS) bench); do \
-		$(PIP) install "$$peer" > /dev/null 2>&1 || echo "  $$peer cannot be installed here: left out"; done
+		$(INSTALL) "$$peer" > /dev/null 2>&1 || echo "  $$peer cannot be installed here: left out"; done
 	@touch $@
 
 $(STUB): $(STAMPS)/package $(STAMPS)/lint
@@ -186,7 +189,7 @@ test-pythons: $(STAMPS)/package $(STAMPS)/build-system ## one wheel on other Pyt
 
 $(STAMPS)/zig: $(STAMPS)/venv
 	@echo "installing a compiler for other systems ..."
-	@$(PIP) install ziglang
+	@$(INSTALL) ziglang
 	@touch $@
 
 # Coverage-guided; needs Clang. RUNS are in sum over the targets; inputs that fail are kept in build/fuzz/failures.
@@ -265,5 +268,5 @@ fuzz-python: $(STAMPS)/package $(STAMPS)/test ## changed model files with right 
 	$(BIN)/python tools/fuzz_python.py --runs 2000
 
 $(STAMPS)/cmake: $(STAMPS)/venv
-	@test -x "$(CMAKE)" || { echo "installing cmake ..."; $(PIP) install 'cmake>=3.18'; }
+	@test -x "$(CMAKE)" || { echo "installing cmake ..."; $(INSTALL) 'cmake>=3.18'; }
 	@touch $@
