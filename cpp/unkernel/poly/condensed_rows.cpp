@@ -19,8 +19,8 @@ using kernels::Key;
 
 Basis basis_of(const DistinctRows& examples) { return examples.binary() ? Basis::sets : Basis::monomials; }
 
-// Numbers the conjunctions of one block in order of appearance: with an array over the block if the block is
-// small, else with a hash map. Later blocks reuse the array and the map.
+// Numbers the conjunctions of one block in the order in which they first appear. Uses an array for a small
+// block and a hash map for a large one; both are reused for later blocks.
 class SegmentNumbering {
  public:
   void begin_block(Key block_size) {
@@ -29,7 +29,8 @@ class SegmentNumbering {
     if (use_array_ && array_.size() < block_size) array_.resize(block_size, 0);
     if (!use_array_) map_.clear();
   }
-  // Numbers start at 1: place 0 of a segment is the single feature.
+  // Returns the number of a place, and gives a new place the next number. The first number is 1, because
+  // number 0 of a segment stands for the single feature.
   std::uint32_t number(Key place) {
     std::uint32_t& slot = use_array_ ? array_[place] : map_[place];
     if (slot == 0) {
@@ -38,7 +39,7 @@ class SegmentNumbering {
     }
     return slot;
   }
-  // Returns the places in the order of their numbers.
+  // Returns the places of the block, sorted by their numbers.
   const std::vector<Key>& end_block() {
     if (use_array_) {
       for (const Key place : numbered_places_) array_[place] = 0;
@@ -60,7 +61,8 @@ class Condenser {
   Condenser(const DistinctRows& examples, int degree, Records<Local>& records)
       : examples_(examples), index_(degree, basis_of(examples)), occurrences_(examples), records_(records) {}
 
-  // Appends the keys of the segment of rank a, and writes the places of all non-zeros in the segment.
+  // Appends the keys of the conjunctions whose rarest feature has rank `a`, and writes the places of these
+  // conjunctions into the records of all rows.
   void write_segment(std::uint64_t a, SegmentNumbering& numbers, std::vector<Key>& keys) {
     const Key block = index_.block(a);
     numbers.begin_block(index_.block(a + 1) - block);
@@ -74,7 +76,7 @@ class Condenser {
  private:
   using Place = Occurrences::Place;
 
-  // Returns the number of places in a row's record before those of the feature at `position`.
+  // Returns how many places precede those of the feature at `position` in a row's record.
   std::int64_t places_before(std::int64_t position) const {
     return static_cast<std::int64_t>(index_.count(static_cast<std::uint64_t>(position))) - 1 - position;
   }
@@ -111,7 +113,8 @@ Columns check_column_count(Columns columns) {
   return columns;
 }
 
-// Condenses feature by feature, without memory per possible conjunction: for very many possible conjunctions.
+// Condenses feature by feature. Needs no memory per possible conjunction, so it also works for very many of
+// them.
 template <class Local>
 Columns condense_by_feature(const DistinctRows& examples, int degree, Records<Local>& records, int threads,
                             const Monitor& monitor) {
@@ -141,12 +144,13 @@ Columns condense_by_feature(const DistinctRows& examples, int degree, Records<Lo
   return check_column_count(std::move(columns));
 }
 
-// A set of keys. After count(), rank(key) is the number of members smaller than the key.
+// A set of keys. After count(), rank(key) returns the number of members smaller than the key.
 class RankedBits {
  public:
   explicit RankedBits(Key size) : words_(size / 64 + 1), smaller_(words_.size()) {}
 
-  // Thread-safe: a bit that is already set is only read.
+  // Inserts a key; thread-safe. Does not write if the bit is already set, so that threads share the cache
+  // line.
   void insert(Key key) {
     std::atomic<std::uint64_t>& word = words_[key / 64];
     const std::uint64_t bit = std::uint64_t{1} << (key % 64);
@@ -180,8 +184,8 @@ class RankedBits {
   LargeVector<std::uint32_t> smaller_;
 };
 
-// Calls visit(a, key) for each conjunction of two or more features of a row, in the order of the row's
-// record.
+// Calls visit(a, key) for each conjunction of two or more features of row i, in the order of the row's
+// record. `a` is the rank of the conjunction's rarest feature.
 template <class Visit>
 void for_each_place(const DistinctRows& examples, const ConjunctionIndex& index,
                     const std::vector<Key>& blocks, std::int64_t i, const Visit& visit) {
@@ -199,8 +203,8 @@ void for_each_place(const DistinctRows& examples, const ConjunctionIndex& index,
   }
 }
 
-// Condenses row by row in two passes, with one bit per possible conjunction. Columns are numbered in the
-// order of their keys.
+// Condenses row by row in two passes, with one bit per possible conjunction. Numbers the columns in the order
+// of their keys.
 template <class Local>
 Columns condense_by_row(const DistinctRows& examples, const ConjunctionIndex& index, Records<Local>& records,
                         int threads, const Monitor& monitor) {

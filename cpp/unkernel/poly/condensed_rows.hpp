@@ -1,12 +1,13 @@
-// Stores phi(x) with column numbers for the conjunctions that occur.
+// Stores the mapped rows phi(x) with column numbers for the conjunctions that occur.
 //
 // All conjunctions with the same rarest feature share a *segment* of the weight vector, so a column is stored
 // as its place in the segment: 2 bytes per non-zero if no segment is longer than 65,536, else 4 bytes.
-// (Numbering all columns by frequency made a pass a third slower, because it scatters the weights of a row
-// over the whole vector.) Values are not stored: they are products of the entries of x.
+// (Numbering all columns by frequency made a pass a third slower, because the weights of a row were then
+// scattered over the whole vector.) Values are not stored: they are products of the entries of x.
 //
-// A row is one record, so that a random access touches only neighbouring cache lines. The record has the
-// number of features m; the first column of the segment of each feature; then the places, feature by feature.
+// Each row is one contiguous record, so that reading a row at random touches only neighbouring cache lines.
+// The record holds, in this order, the number of features m, the first column of each feature's segment, and
+// the places, feature by feature.
 //
 // Memory   2 or 4 bytes per non-zero of phi, 4 per feature of x, 8 per conjunction that occurs.
 // Cost     one sequential and one random load per non-zero.
@@ -22,19 +23,19 @@
 
 namespace unkernel::poly {
 
-// Maps columns to conjunctions. Column 0 is the constant; segment r begins with rank r alone.
+// Maps columns to conjunctions. Column 0 is the constant; segment r begins with the single feature of rank r.
 struct Columns {
   std::vector<std::int64_t> segments;  // used features + 1
   std::vector<kernels::Key> keys;      // one per column
 };
 
-// A place in a segment of at most this length takes 2 bytes.
+// The longest segment whose places fit into 2 bytes.
 inline constexpr std::int64_t most_short_places = 65536;
 
-// Returns an upper bound of the longest segment.
+// Returns an upper bound on the length of the longest segment.
 std::int64_t longest_segment(const DistinctRows& examples, int degree);
 
-// The records of all rows, in 4-byte words.
+// Stores the records of all rows in 4-byte words.
 template <class Local>
 struct Records {
   Records(const DistinctRows& examples, int degree);
@@ -114,8 +115,8 @@ class CondensedRows : public KernelRows {
  private:
   static std::size_t partners(std::size_t a) { return Binary ? a : a + 1; }
 
-  // The non-zeros whose rarest feature is at position a of the row. dot_segment and add_segment advance
-  // `local` beyond these non-zeros.
+  // Adds up the weights of the non-zeros whose rarest feature is at position `a` of the row. Like
+  // add_segment, moves `local` past these non-zeros.
   static double dot_segment(const double* segment, const Local*& local, const double* x, std::size_t a) {
     const std::size_t pairs = partners(a);
     if constexpr (Binary) {

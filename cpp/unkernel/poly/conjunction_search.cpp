@@ -12,7 +12,7 @@ using kernels::Basis;
 using kernels::Conjunction;
 using kernels::Key;
 
-// A visitor that collects the strongest of the conjunctions that one thread visits.
+// Collects the strongest of the conjunctions that one thread visits.
 class StrongestCandidates {
  public:
   explicit StrongestCandidates(const SearchRequest& request) : request_(request) {}
@@ -35,8 +35,8 @@ class StrongestCandidates {
   const std::vector<Candidate>& candidates() const { return candidates_; }
 
  private:
-  // Returns whether a candidate with this bound may be among the strongest candidates. Allows for rounding
-  // errors, because sums may be computed in other orders.
+  // Returns whether a candidate with this bound can be among the strongest candidates. Allows for rounding
+  // errors, because sums may be added in another order.
   bool can_be_among_strongest(double bound) const {
     constexpr double rounding = 1e-9;
     return bound > request_.threshold && bound * (1.0 + rounding) >= weakest_strength_;
@@ -120,8 +120,8 @@ double ConjunctionSearch::value_at(const Occurrences::Place& place) const {
                                                    place.position)];
 }
 
-// Removes the rows that do not contain the feature. Merges `rows` with the rows of the feature; if the
-// feature has many more rows, searches for the feature in each row, which is faster.
+// Removes the rows that do not contain the feature. If the feature occurs in many more rows than are left,
+// searches each row for the feature, which is faster than merging the two lists of rows.
 void ConjunctionSearch::keep_rows_with(std::size_t rank, std::vector<MatchingRow>& rows) const {
   constexpr std::size_t max_ratio_for_merge = 8;
   const auto holders = occurrences_.of(rank);

@@ -1,19 +1,21 @@
-// Finds the conjunctions that correlate most with a vector of row weights. These are the conjunctions that
-// should be added to an l1-regularised model.
+// Finds the conjunctions that correlate most with a vector of row weights. An l1-regularised model adds these
+// conjunctions first.
 //
-// For weights g_i (gradients of the loss in the scores), conjunction T has the strength |sum_i g_i
-// phi_T(x_i)|, phi_T = c_T m_T. Conjunctions are visited by their rarest feature, then by their second
-// feature. The sums of one feature fit into a small array, so nothing is stored per conjunction.
+// The column of a conjunction T is phi_T(x_i) = c_T m_T(x_i): a constant times the product of the features in
+// T. Given a weight g_i for each row (the gradient of the loss in its score), the strength of T is |sum_i g_i
+// phi_T(x_i)|. The search goes through all rarest features and, for each, through all second features. The
+// sums for one feature fit into a small array, so nothing is stored per conjunction.
 //
-// Pruning  The rows of a conjunction are a subset of the rows of its prefix. So an extension of a prefix by k
+// Pruning  The rows that contain a conjunction also contain its prefix. So an extension of a prefix by k
 //          features is at most as strong as
 //          c * max(sum of positive g_i m_prefix(x_i), sum of negative g_i m_prefix(x_i)) * (largest |x|)^k.
 //          If this bound is at most the threshold, the rows of the prefix are skipped. The result is exact.
 //          Rows with g_i = 0 are not visited.
 //
-// Over sets (binary data), all monomials with the same support are equal columns up to their constants. With
-// l1, only the monomial with the largest constant gets weight, and c_T is its constant. Without l1, all
-// monomials with the same support share the weight, and c_T^2 is the sum of their squared constants.
+// With binary features, x^2 y and x y^2 equal x y, so several monomials give the same column up to a
+// constant. With l1, only the monomial with the largest constant gets a weight, and c_T is its constant.
+// Without l1, all monomials of the same features share the weight, and c_T^2 is the sum of their squared
+// constants.
 //
 // Cost     at most one addition per non-zero of phi; memory 8 bytes per entry of x, and 16 per feature and
 //          thread.
@@ -31,7 +33,7 @@
 
 namespace unkernel::poly {
 
-// Whether c_T is the largest constant of equal columns, or covers all of their constants.
+// Selects c_T for equal columns: the largest of their constants, or the root of the sum of their squares.
 enum class EqualColumns { largest_counts, all_count };
 
 class LinearConstants {
@@ -54,8 +56,8 @@ struct Candidate {
 };
 
 struct SearchRequest {
-  double threshold;         // weaker conjunctions are ignored
-  std::size_t max_results;  // number of conjunctions to return
+  double threshold;         // only stronger conjunctions are returned
+  std::size_t max_results;  // the largest number of conjunctions to return
   int threads;              // the result does not depend on the number of threads
 };
 
@@ -64,13 +66,13 @@ class ConjunctionSearch {
   ConjunctionSearch(const DistinctRows& examples, const kernels::FeatureMap& map,
                     EqualColumns equal = EqualColumns::largest_counts);
 
-  // Returns the strongest conjunctions above the threshold, without the constant.
+  // Returns the strongest conjunctions above the threshold; the constant is not searched.
   std::vector<Candidate> strongest(std::span<const double> row_weights, const SearchRequest& request,
                                    const Monitor& monitor) const;
 
-  // Appends the column phi_T(x_i) over all rows.
+  // Appends the column phi_T(x_i) of all rows.
   void append_column(kernels::Key key, solve::SparseColumns& columns) const;
-  // Appends the entries of the column without its constant; the caller finishes the column.
+  // Appends the entries m_T(x_i), without the constant c_T; the caller completes the column.
   void append_entries(kernels::Key key, solve::SparseColumns& columns) const;
 
   // Visits all conjunctions with one visitor per thread; see conjunction_visits.hpp.
@@ -83,7 +85,7 @@ class ConjunctionSearch {
  private:
   struct Buffers;
   // A row that contains all features of the current conjunction, with the position of the first feature and
-  // the product of the values of all features.
+  // the product of the values of the features.
   struct MatchingRow {
     Occurrences::Place place;
     double product;
@@ -101,7 +103,7 @@ class ConjunctionSearch {
   LinearConstants constants_;
   Occurrences occurrences_;
   bool has_negative_values_ = false;
-  std::vector<double> largest_value_;  // |x| of any feature up to this rank, at least 1
+  std::vector<double> largest_value_;  // by rank: the largest |x| up to this rank, at least 1
 };
 
 }  // namespace unkernel::poly

@@ -1,13 +1,12 @@
-// Visits the conjunctions of some rows with their sums, and skips the extensions that the visitor excludes.
-// Included by conjunction_search.cpp and partial_sums.cpp only.
+// Visits the conjunctions of some rows with their sums, and skips extensions that the visitor rejects. Only
+// conjunction_search.cpp and partial_sums.cpp include this file.
 //
 // A visitor has the functions
-//   visit_single(rank, key, sum)     is called with a feature and its sum, times its constant
-//   visit_several(key, sum)          is called with a conjunction of several features and its sum, times its
-//                                    constant
+//   visit_single(rank, key, sum)     receives a feature, with its sum times its constant
+//   visit_several(key, sum)          receives a conjunction of several features, likewise
 //   should_extend(rank, bound)       returns whether to visit the extensions of a first feature; their
 //                                    strengths are at most `bound`
-//   should_extend_pair(key, bound)   returns whether to visit the extensions of a pair
+//   should_extend_pair(key, bound)   returns whether to visit the extensions of a pair, with the same bound
 #pragma once
 
 #include <algorithm>
@@ -23,14 +22,14 @@
 
 namespace unkernel::poly {
 
-// Returns the larger of the positive and the negative part of a sum, given the sum and the sum of absolute
-// values.
+// Returns the sum of the positive or of the absolute negative terms, whichever is larger. `sum` adds up all
+// terms, `mass` their absolute values.
 inline double larger_side(double sum, double mass) { return 0.5 * (mass + std::abs(sum)); }
 
 // The buffers of one thread.
 struct ConjunctionSearch::Buffers {
-  // A row that contains the current prefix: the row's features before the last feature of the prefix, and the
-  // weight of the row times the value of the prefix.
+  // A row that contains the current prefix. `features` and `values` are those before the prefix's last
+  // feature; `weight` is the weight of the row times the value of the prefix.
   struct Prefixed {
     const std::int32_t* features;
     const double* values;
@@ -41,7 +40,8 @@ struct ConjunctionSearch::Buffers {
   explicit Buffers(std::size_t used_features)
       : sums(used_features, 0.0), masses(used_features, 0.0), starts(used_features + 1, 0) {}
 
-  // Adds the weights of the rows by feature to `sums` and, with Masses, their absolute values to `masses`.
+  // Adds each row's weight to `sums` for each of the row's features; with Masses, adds its absolute value to
+  // `masses`.
   template <bool Binary, bool Masses>
   void add(std::span<const Prefixed> summands) {
     for (const Prefixed& row : summands) {
@@ -56,8 +56,8 @@ struct ConjunctionSearch::Buffers {
     }
   }
 
-  // Calls visit(feature, sum, mass) for the features below `limit` that have sums, and resets sums and masses
-  // to 0.
+  // Calls visit(feature, sum, mass) for the features below `limit` with a non-zero sum or mass, and resets
+  // both to 0.
   template <class Visit>
   void take_sums(std::span<const Prefixed> summands, std::size_t limit, const Visit& visit) {
     const auto take_sum = [&](std::size_t feature) {
@@ -79,10 +79,10 @@ struct ConjunctionSearch::Buffers {
   }
 
   std::vector<double> sums, masses;
-  std::vector<Prefixed> rows;        // with the first feature
-  std::vector<std::size_t> seconds;  // features whose triples must be examined
-  std::vector<std::int32_t> starts;  // by feature: first the number of its rows, later their begin in `pairs`
-  std::vector<Prefixed> pairs;       // rows by second feature
+  std::vector<Prefixed> rows;        // that contain the first feature
+  std::vector<std::size_t> seconds;  // second features whose triples are visited
+  std::vector<std::int32_t> starts;  // by feature: the number of its rows, then where they begin in `pairs`
+  std::vector<Prefixed> pairs;       // rows, grouped by second feature
 };
 
 template <bool Binary, class Visitor>
@@ -128,7 +128,7 @@ void ConjunctionSearch::visit(std::size_t rank, std::span<const double> row_weig
 template <bool Binary, class Visitor>
 void ConjunctionSearch::visit_triples(std::size_t rank, Buffers& buffers, Visitor& visitor) const {
   std::sort(buffers.seconds.begin(), buffers.seconds.end());
-  // Sorts rows into buckets by second feature; -1 marks features whose triples are skipped.
+  // Group rows by second feature; -1 marks features whose triples are skipped.
   auto& starts = buffers.starts;
   std::fill(starts.begin(), starts.begin() + static_cast<std::ptrdiff_t>(rank) + 1, -1);
   for (const std::size_t b : buffers.seconds) starts[b] = 0;
@@ -152,7 +152,7 @@ void ConjunctionSearch::visit_triples(std::size_t rank, Buffers& buffers, Visito
   const kernels::Key triples = index_.block(rank) + index_.triples(rank);
   std::size_t begin = 0;
   for (const std::size_t b : buffers.seconds) {
-    const auto end = static_cast<std::size_t>(starts[b]);  // filling advanced it to the end of the bucket
+    const auto end = static_cast<std::size_t>(starts[b]);  // filling moved it to the group's end
     const std::span<const Buffers::Prefixed> rows(buffers.pairs.data() + begin, end - begin);
     begin = end;
     buffers.add<Binary, false>(rows);

@@ -6,7 +6,7 @@
 namespace unkernel::poly {
 
 double require_valid_cost(double cost) {
-  // With larger costs, the rounding errors of a loss of zero would exceed the penalty.
+  // With larger costs, the rounding error of a zero loss would exceed the penalty.
   constexpr double largest_cost = 1e20;
   if (!(cost > 0.0 && cost <= largest_cost))
     throw std::invalid_argument("C times the weights must be positive, and at most 1e20");

@@ -1,4 +1,4 @@
-// The costs of training rows: C times the weights, by class.
+// Computes the costs of training rows: C times the weights, by class.
 #pragma once
 
 #include <cstdint>
@@ -20,15 +20,16 @@ struct CostFactors {
   double of(const Label& label) const;
 };
 
-// Returns the costs of one class against the rest; of two classes, class 1 is positive.
+// Returns the costs of one class against the rest. If there are two classes, class 1 is positive.
 std::vector<solve::Costs> costs_against_rest(const DistinctRows& examples, const CostFactors& factors,
                                              std::int64_t problem);
 
-// Returns the costs of scores below and above the target: C times the weights, times `below` or `above`.
+// Returns the costs of regression: C times the row's weight, times `below` or `above` for scores on that side
+// of the target.
 std::vector<solve::Costs> costs_of_residuals(const DistinctRows& examples, double C, double below,
                                              double above);
 
-// Returns the logistic loss for two classes, or the softmax loss for more.
+// Returns the logistic loss for two classes, and the softmax loss for more.
 std::unique_ptr<solve::ScoreLoss> logistic_loss_of(const DistinctRows& examples, const CostFactors& factors);
 
 }  // namespace unkernel::poly

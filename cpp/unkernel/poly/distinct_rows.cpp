@@ -61,7 +61,7 @@ class DistinctRowsBuilder {
     return static_cast<std::size_t>(input_.offsets[static_cast<std::size_t>(row) + 1]);
   }
 
-  // Checks and hashes the rows and counts their non-zeros, in one pass over the input.
+  // Checks and hashes the rows and counts their non-zeros in one pass over the input.
   void scan_rows() {
     hashed_.resize(static_cast<std::size_t>(input_.rows()));
     sizes_.resize(static_cast<std::size_t>(input_.rows()));
@@ -125,8 +125,8 @@ class DistinctRowsBuilder {
     return i == end(a) && j == end(b);
   }
 
-  // Rows with equal hashes are contiguous after scan_rows. Different rows may have equal hashes, so the rows
-  // of each run of equal hashes are compared.
+  // Merges equal rows. After scan_rows, rows with equal hashes are contiguous, but they need not be equal, so
+  // the rows of each run of equal hashes are compared.
   void merge_equal_rows() {
     result_.places.assign(static_cast<std::size_t>(input_.rows()), -1);
     result_.label_offsets.push_back(0);
@@ -171,8 +171,8 @@ class DistinctRowsBuilder {
     result_.labels.push_back({code, weight});
   }
 
-  // Counts the rows of each column: in an array by column if there are few columns, else in an array over the
-  // sorted columns that occur.
+  // Counts the rows of each column. If there are few columns, counts in an array over all of them, else in an
+  // array over the sorted columns that occur.
   void number_features() {
     const auto nonzeros = static_cast<std::int64_t>(input_.columns.size());
     const bool is_dense = input_.features <= std::max<std::int64_t>(std::int64_t{1} << 20, 4 * nonzeros);
@@ -298,15 +298,18 @@ template DistinctRows distinct_examples(const data::CsrView<std::int64_t, double
                                         std::span<const std::int32_t>, std::span<const double>, Merge, int);
 
 DistinctRows renumbered(const DistinctRows& rows, std::span<const std::int64_t> columns, bool binary) {
-  if (binary && !rows.binary()) throw std::invalid_argument("rows with values cannot do without them");
+  if (binary && !rows.binary())
+    throw std::invalid_argument("rows with values other than 1 cannot become binary");
   FlatMap<std::uint64_t, std::int32_t> ranks;
   for (std::size_t rank = 0; rank < columns.size(); ++rank)
     ranks[static_cast<std::uint64_t>(columns[rank])] = static_cast<std::int32_t>(rank);
-  if (ranks.size() != columns.size()) throw std::invalid_argument("a column is given twice");
+  if (ranks.size() != columns.size())
+    throw std::invalid_argument("a column occurs twice in the list of columns");
   std::vector<std::int32_t> rank_of(rows.columns.size());
   for (std::size_t k = 0; k < rank_of.size(); ++k) {
     const std::int32_t* rank = ranks.find(static_cast<std::uint64_t>(rows.columns[k]));
-    if (rank == nullptr) throw std::invalid_argument("a column of the rows is not given");
+    if (rank == nullptr)
+      throw std::invalid_argument("a column of the rows is missing from the list of columns");
     rank_of[k] = *rank;
   }
   DistinctRows result = rows;

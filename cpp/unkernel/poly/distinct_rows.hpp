@@ -1,10 +1,10 @@
-// The training set of all solvers in `poly`.
+// Merges equal training rows; the result is the training set of all solvers in `poly`.
 //
-// Rows with equal features are merged into one row with the sum of their weights for each class; rows of
-// weight zero are dropped. Losses are multiplied by weights, so the smaller problem has the same solution:
-// fitting repeated rows and fitting weighted rows are the same computation. Rows are ordered by a hash of
-// their content, so the order of the input does not matter. Features are renumbered by descending frequency
-// among the distinct rows, and by column if frequencies are equal.
+// Rows with equal features become one row, with the sum of their weights for each class. Rows of weight zero
+// are dropped. Losses are multiplied by weights, so the smaller problem has the same solution: repeating a
+// row and weighting it give the same computation. Rows are ordered by a hash of their content, so the order
+// of the input does not matter. Features are numbered by descending frequency among the distinct rows;
+// equally frequent features are numbered in the order of their columns.
 #pragma once
 
 #include <cstdint>
@@ -53,23 +53,23 @@ struct DistinctRows {
   }
 };
 
-// Whether to merge all equal rows (`rows`), or only equal rows of the same class (`examples`). Regression
-// needs `examples`, because its losses have one target.
+// Selects which rows to merge: all equal rows (`rows`), or only equal rows of the same class (`examples`).
+// Regression needs `examples`, because each of its losses has a single target.
 enum class Merge { rows, examples };
 
-// Merges equal rows. If `weights` is empty, all weights are 1. In each row, columns must be sorted and
-// unique, and values finite.
+// Merges equal rows. An empty `weights` stands for weights of 1. In each row of the input, columns must be
+// sorted and unique, and values finite.
 template <class Index>
 DistinctRows distinct_examples(const data::CsrView<Index, double>& input,
                                std::span<const std::int32_t> classes, std::span<const double> weights,
                                Merge merge, int threads);
 
 // Returns the rows with features numbered by `columns`, which must contain all columns of the rows, without
-// duplicates. If `binary`, the result has no values; else, rows without values get values of 1. With this
-// function, all parts of a training set can number features in the same way.
+// duplicates. If `binary`, the result has no values; otherwise, rows without values get values of 1. All
+// parts of a training set can number their features in the same way with this function.
 DistinctRows renumbered(const DistinctRows& rows, std::span<const std::int64_t> columns, bool binary);
 
-// Rows in the form of the input: columns ascend in each row.
+// Selected rows in the form of the input: the columns of each row ascend.
 struct ChosenRows {
   std::vector<std::int64_t> offsets, columns;
   std::vector<double> values;
@@ -77,8 +77,8 @@ struct ChosenRows {
 
 ChosenRows choose_rows(const DistinctRows& rows, std::span<const std::int64_t> rows_to_choose);
 
-// Returns the weighted variance of all entries of the matrix, zeros included: scikit-learn's gamma="scale" is
-// 1 / (columns * variance).
+// Returns the weighted variance of all entries of the matrix, including zeros. scikit-learn's gamma="scale"
+// is 1 / (columns * variance).
 double weighted_variance(const DistinctRows& examples, std::int64_t columns);
 
 }  // namespace unkernel::poly

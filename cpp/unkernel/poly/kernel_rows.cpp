@@ -17,7 +17,8 @@ double KernelRows::squared_norm(std::int64_t i) const {
   return map_.kernel(p1, p2, p3);
 }
 
-// Multiplies dense rows as blocks, because multiplying by their few zeros is cheaper than reading indices.
+// Returns the kernel matrix. Dense rows are multiplied in blocks: multiplying by their few zeros takes less
+// time than reading indices.
 std::vector<double> KernelRows::gram(std::span<const std::int32_t> subset, int threads) const {
   constexpr double min_density = 0.125;
   double nonzeros = 0.0;
@@ -58,7 +59,8 @@ std::vector<double> KernelRows::gram_by_blocks(std::span<const std::int32_t> sub
   return matrix;
 }
 
-// Expands each row into a dense vector once, and multiplies it with all rows before it.
+// Returns the kernel matrix, row by row: expands each row into a dense vector once, and multiplies this
+// vector by all earlier rows.
 std::vector<double> KernelRows::gram_by_rows(std::span<const std::int32_t> subset, int threads) const {
   const std::size_t count = subset.size();
   std::vector<double> matrix(count * count);

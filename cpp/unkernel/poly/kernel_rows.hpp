@@ -1,4 +1,4 @@
-// The base of on-the-fly and condensed rows: the rows x and the kernel between them.
+// The base of on-the-fly and condensed rows: the rows x and the kernel of two rows.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@
 
 namespace unkernel::poly {
 
-// c^2 by the exponents of a monomial. Over sets (binary data), no rank repeats, and only `constant`,
-// `single`, `pair` and `triple` are used.
+// The squared constants c^2, by the exponents of a monomial. With binary data, no feature repeats, and only
+// `constant`, `single`, `pair` and `triple` are used.
 struct SquaredConstants {
   SquaredConstants(const kernels::FeatureMap& map, bool binary)
       : constant(map.monomial(0, 1)),
@@ -25,7 +25,7 @@ struct SquaredConstants {
 
   double of(const kernels::Conjunction& conjunction) const {
     const auto& [a, b, c, unused] = conjunction.ranks;
-    static_cast<void>(unused);  // degree 4 is not trained
+    static_cast<void>(unused);  // training stops at degree 3
     switch (conjunction.size) {
       case 0: return constant;
       case 1: return single;
@@ -85,11 +85,11 @@ class KernelRows {
   double kernel(const std::vector<double>& dense_row, std::int64_t j) const;
 };
 
-// Returns the number of non-zeros of phi(x) for a row of `size` features: eq. (10), exact for any degree and
-// basis.
+// Returns the number of non-zeros of phi(x) for a row of `size` features (eq. 10). Exact for any degree and
+// for binary and other rows.
 std::int64_t mapped_size(int degree, bool binary, std::int64_t size);
 
-// Returns the mean number of non-zeros over the rows.
+// Returns the mean number of non-zeros of phi(x) over all rows.
 double mean_mapped_size(const DistinctRows& examples, int degree);
 
 }  // namespace unkernel::poly

@@ -14,7 +14,8 @@ namespace {
 
 using kernels::Key;
 
-// Returns column numbers in the order of their keys. Only columns in the same condensed segment need sorting.
+// Returns the columns in the order of their keys. Only columns of the same condensed segment have to be
+// sorted.
 std::vector<std::pair<Key, std::size_t>> order_columns(const Columns& columns) {
   std::vector<std::pair<Key, std::size_t>> order;
   order.reserve(columns.keys.size());
@@ -88,7 +89,7 @@ Conjunctions conjunctions_of(const StoredRows& rows, const WeightVectors& vector
 
 MappedRows::MappedRows(const DistinctRows& examples, const MapOptions& options, int vectors_per_row,
                        const Monitor& monitor) {
-  constexpr int weight_vectors = 2;  // the sum of a cut, and the result
+  constexpr int weight_vectors = 2;  // one for the sum of a cut, one for the result
   check_scale(options.map);
   check_duals(examples, 1, vectors_per_row, options.memory);
   const StorageEstimate estimate = estimate_and_plan(examples, options, weight_vectors);

@@ -1,5 +1,5 @@
-// Mapped rows phi(x) of a training set in the fastest storage that fits, and the weights of conjunctions of
-// weighted sums of these rows.
+// Stores the mapped rows phi(x) of a training set in the fastest form that fits into memory, and computes
+// weights of conjunctions from weighted sums of these rows.
 #pragma once
 
 #include <cstddef>
@@ -25,16 +25,15 @@ struct MapOptions {
 
 using WeightVectors = std::vector<LargeArray<double>>;
 
-// The weights of one or several scores, by conjunction.
+// The weights of conjunctions, for one or several scores.
 struct Conjunctions {
-  std::vector<kernels::Key>
-      keys;                     // of the conjunctions with a non-zero weight, ascending, without the constant
-  std::vector<double> weights;  // keys x scores
-  std::vector<double> intercept;  // the weight of the constant, one per score
+  std::vector<kernels::Key> keys;  // conjunctions with a non-zero weight, ascending, without the constant
+  std::vector<double> weights;     // keys x scores
+  std::vector<double> intercept;   // the weight of the constant, one per score
 };
 
-// Throws std::invalid_argument if a power of gamma or coef0 is so large or small that weights, which are
-// divided by such powers, would not be normal numbers.
+// Throws std::invalid_argument if a power of gamma or coef0 is so small or large that the weights, which are
+// divided by such powers, would underflow or overflow.
 void check_scale(const kernels::FeatureMap& map);
 
 StorageEstimate estimate_and_plan(const DistinctRows& examples, const MapOptions& options, int problems);
@@ -48,7 +47,7 @@ Conjunctions conjunctions_of(const StoredRows& rows, const WeightVectors& vector
 class MappedRows {
  public:
   // `vectors_per_row` is the number of values that the solver stores per row. Throws NotEnoughMemory, with
-  // the sizes, if these values or the rows do not fit.
+  // the sizes, if these values or the mapped rows do not fit.
   MappedRows(const DistinctRows& examples, const MapOptions& options, int vectors_per_row,
              const Monitor& monitor);
 
@@ -56,6 +55,7 @@ class MappedRows {
   Storage storage() const { return storage_; }
 
   // Return the scores of all rows, and the weights of conjunctions, for w = sum_i coefficients_i phi(x_i).
+  // `coefficients` has one entry per row.
   std::vector<double> scores(std::span<const double> coefficients, Threads threads) const;
   Conjunctions weights_of(std::span<const double> coefficients, Threads threads) const;
 

@@ -1,4 +1,4 @@
-// The rows and positions where each feature occurs; rows ascend.
+// Lists the rows, and the positions in these rows, where each feature occurs; rows ascend.
 #pragma once
 
 #include <cstdint>

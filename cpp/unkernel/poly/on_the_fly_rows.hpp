@@ -1,8 +1,8 @@
-// Computes phi(x) from x on demand, with a dense table of weights for all possible conjunctions (a triangle
-// for degree 2, a tetrahedron for degree 3).
+// Computes phi(x) from x whenever a solver reads a row. The weights of all possible conjunctions are in one
+// dense table: a triangle for degree 2, a tetrahedron for degree 3.
 //
 // Memory   8 bytes per *possible* conjunction, nothing per non-zero.
-// Cost     one load and one addition per conjunction of x; dominated by the cache misses of the table.
+// Cost     one load and one addition per conjunction of x; mostly cache misses of the table.
 #pragma once
 
 #include <cmath>
@@ -62,8 +62,8 @@ class OnTheFlyRows : public KernelRows {
     }
   }
 
-  // Returns phi(x_i) = c m over the columns that occur, computed from the c^2 m that a step of 1 adds to a
-  // weight.
+  // Returns phi(x_i) = c m over the columns that occur. Derives it from c^2 m, the amount that a step of 1
+  // adds to a weight.
   solve::MappedRows mapped() const {
     solve::MappedRows rows;
     const auto nonzeros = static_cast<std::size_t>(std::ceil(mean_map_size_ * static_cast<double>(size())));
@@ -90,7 +90,7 @@ class OnTheFlyRows : public KernelRows {
   }
 
  private:
-  // Visits the columns of a row's non-zeros, ascending.
+  // Visits the columns of the non-zeros of row i, ascending.
   template <class Visit>
   void for_each_column(std::int64_t i, const Visit& visit) const {
     const std::int32_t* f = features(i);
@@ -124,7 +124,8 @@ class OnTheFlyRows : public KernelRows {
 
   static std::size_t rank(std::int32_t feature) { return static_cast<std::size_t>(feature); }
 
-  // Returns the number of partners of position a: earlier positions and, if ranks may repeat, a itself.
+  // Returns how many positions form a pair with position a: all earlier ones, and a itself if features may
+  // repeat.
   static std::size_t partners(std::size_t a) { return Binary ? a : a + 1; }
 
   double dot_block(const double* block, const std::int32_t* f, const double* x, std::size_t a) const {
@@ -163,8 +164,8 @@ class OnTheFlyRows : public KernelRows {
 
   kernels::ConjunctionIndex index_;
   double mean_map_size_;
-  std::vector<std::int64_t> block_;     // first table entry of each rank's block
-  std::vector<std::int64_t> triangle_;  // offset of each second rank among a block's triples
+  std::vector<std::int64_t> block_;     // by rank: the first table entry of its block
+  std::vector<std::int64_t> triangle_;  // by second rank: the offset of its triples in a block
 };
 
 }  // namespace unkernel::poly

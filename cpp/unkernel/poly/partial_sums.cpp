@@ -13,7 +13,7 @@ namespace {
 
 using kernels::Key;
 
-// Returns the bucket of a key, which is the same in every process.
+// Returns the bucket of a key. All processes compute the same bucket.
 std::size_t bucket_of(Key key, std::size_t buckets) {
   return static_cast<std::size_t>(Random::mix(key)) & (buckets - 1);
 }
@@ -43,7 +43,7 @@ class LiveVisitor {
  public:
   explicit LiveVisitor(const LiveConjunctions& live) : live_(live) {}
 
-  void visit_single(std::size_t, Key, double) {}  // summed in step 1
+  void visit_single(std::size_t, Key, double) {}  // step 1 has summed single features
   bool should_extend(std::size_t rank, double) const { return live_.features[rank] != 0; }
   bool should_extend_pair(Key key, double) const {
     return !live_.pair_buckets.empty() && live_.pair_buckets[bucket_of(key, live_.pair_buckets.size())] != 0;

@@ -46,7 +46,7 @@ void SparsePart::use(std::span<const Key> keys) {
   }
   const auto rows = static_cast<std::size_t>(examples_.rows());
   if (rows + keys.size() > static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max()))
-    throw std::invalid_argument("rows and conjunctions in use are too many for one part");
+    throw std::invalid_argument("one part has too many rows and conjunctions in use");
   for (const Key key : keys.subspan(keys_.size())) {
     const auto anchor = static_cast<std::int32_t>(rows + keys_.size());
     search_.append_entries(key, columns_);
@@ -70,7 +70,7 @@ void SparsePart::remove_anchors() {
 
 std::span<const double> SparsePart::check_weights_size(std::span<const double> weights) const {
   if (weights.size() != keys_.size() * outputs())
-    throw std::invalid_argument("there must be one number per conjunction in use and output");
+    throw std::invalid_argument("weights and directions need one number per conjunction in use and output");
   return weights;
 }
 
@@ -117,8 +117,8 @@ std::vector<double> SparsePart::hessian_product(std::span<const double> directio
   return sum_by_weight(changes);
 }
 
-// Multiplies the score changes t of each row by the Hessian diag(a) - a a'/n of the row, which gives a_k (t_k
-// - a't / n).
+// Multiplies the score changes t of each row by the row's Hessian, diag(a) - a a'/n. Output k of a row gets
+// a_k (t_k - a't / n).
 void SparsePart::multiply_by_curvatures(std::span<double> changes) const {
   const std::size_t rows = loss_.rows();
   if (outputs() == 1) {
@@ -197,7 +197,8 @@ std::vector<double> SparsePart::propose(const TotalLoss& all, std::int64_t steps
   for (std::size_t p = 0; p < weights_.size(); ++p) {
     if (weights_[p] != 0.0) solver.add_weight(p % keys_.size(), p / keys_.size(), weights_[p]);
   }
-  // The model of a part with only some of the rows is not exact, so an exact solution is not worth its time.
+  // An exact minimum of this model is not worth its time, because a part with only some rows gives a rough
+  // model.
   const bool rough = part_curvature < total_curvature;
   solver.run(0.0, steps, rough);
   remove_anchors();
@@ -240,8 +241,8 @@ ConjunctionSums SparsePart::sums_in_buckets(std::size_t output, const LiveConjun
 }
 
 std::vector<Key> SparsePart::occurring(const Monitor& monitor) const {
-  // Conjunctions with sums of zero are not visited. With random row weights, only the sums of conjunctions
-  // that do not occur are zero.
+  // Find the conjunctions with a non-zero sum. With random row weights, a sum is zero only if the conjunction
+  // does not occur.
   Random random(0);
   std::vector<double> row_weights(loss_.part_rows());
   for (double& weight : row_weights) weight = 1.0 + 0x1p-64 * static_cast<double>(random.next());

@@ -1,11 +1,11 @@
-// A part of the rows in distributed training. It computes its share of the objective, proposes better
-// weights, and sums conjunctions that are not in use yet.
+// Trains on one part of the rows in distributed training: computes the part's share of the objective,
+// proposes better weights, and sums conjunctions that are not in use yet.
 //
-// All parts number features in the same way (`renumbered`). The conjunctions in use are given by their keys.
-// Their weights are the w in phi_T w with phi_T = c_T m_T, to which the penalty applies; output-major: [k *
-// keys + j].
+// All parts number their features in the same way (`renumbered`), so keys identify the conjunctions in use.
+// The weights w multiply phi_T = c_T m_T, and the penalty applies to w. Weights are output-major: the weight
+// of output k and conjunction j is [k * keys + j].
 //
-// Every result is a sum over the part's rows, so the results of all parts add up to the sum over all rows.
+// Every result is a sum over the part's rows, so the results of all parts add up to the result for all rows.
 // solve/anchored_loss.hpp explains proposals.
 #pragma once
 
@@ -29,31 +29,31 @@ std::vector<double> conjunction_constants(const kernels::FeatureMap& map, bool b
 
 class SparsePart {
  public:
-  // With the squared hinge, `problem` is the class that is trained against the rest; the logistic loss has
+  // With the squared hinge, `problem` is the class that is trained against the rest; the logistic loss covers
   // all classes. The examples must outlive the part.
   SparsePart(const DistinctRows& examples, const SparseOptions& options, std::int64_t problem);
 
   std::size_t outputs() const { return loss_.outputs(); }
   std::size_t columns() const { return keys_.size(); }
 
-  // Sets the conjunctions in use, and sets their weights to 0. If `keys` begins with the conjunctions in use,
-  // their columns are not computed again. Throws NotEnoughMemory.
+  // Sets the conjunctions in use, and resets their weights to 0. If `keys` begins with the conjunctions
+  // already in use, their columns are kept. Throws NotEnoughMemory.
   void use(std::span<const kernels::Key> keys);
   void move_to(std::span<const double> weights);
 
-  // At the current weights:
+  // These functions return values at the current weights.
   double loss() const;
   std::vector<double> gradients() const;                            // by weight
   std::vector<double> curvatures() const;                           // by weight
   std::vector<double> duals(std::span<const double> scales) const;  // sum_i g_i(-scale dL_i/df)
   std::vector<double> losses_along(std::span<const double> direction, std::span<const double> steps) const;
 
-  // Returns the product of the Hessian of the loss in the weights with a direction.
+  // Returns the product of a direction and the Hessian of the loss in the weights.
   std::vector<double> hessian_product(std::span<const double> direction) const;
 
   // Proposes weights that lower the part's model of the total objective, after this number of Newton steps.
-  // To the curvature of each weight in this part, the model adds the curvature that is missing, and at least
-  // `damping` times the curvature of the loss of all rows.
+  // The model adds to the curvature of each weight in this part the missing curvature of the other parts, and
+  // at least `damping` times the curvature of the loss of all rows.
   struct TotalLoss {
     std::span<const double> gradients;   // by weight, of the loss of all rows
     std::span<const double> curvatures;  // by weight, of the loss of all rows
@@ -61,7 +61,7 @@ class SparsePart {
   };
   std::vector<double> propose(const TotalLoss& total, std::int64_t steps, Monitor& monitor);
 
-  // The steps of partial_sums.hpp, for the gradients of one output.
+  // These functions run the steps of partial_sums.hpp for the gradients of one output.
   FeatureBounds feature_bounds(std::size_t output, const Monitor& monitor) const;
   BucketBounds bucket_bounds(std::size_t output, const LiveConjunctions& live, std::size_t buckets,
                              const Monitor& monitor) const;
@@ -69,7 +69,7 @@ class SparsePart {
                                   std::span<const std::uint8_t> requested_buckets,
                                   const Monitor& monitor) const;
 
-  // Returns the conjunctions of two and more features that occur in the rows; ascending.
+  // Returns the conjunctions of two or more features that occur in the rows, ascending.
   std::vector<kernels::Key> occurring(const Monitor& monitor) const;
 
  private:

@@ -19,9 +19,9 @@ namespace {
 using kernels::Key;
 using solve::ScoreLoss;
 
-// The conjunctions in use and their weights: one column each, in the order of their addition.
+// The conjunctions in use and their weights: one column each, in the order in which they were added.
 //
-// If rows are binary and the penalty is l1 alone, conjunctions that hold in exactly the same rows share one
+// If rows are binary and the penalty is pure l1, conjunctions that hold in exactly the same rows share one
 // column, because the loss depends only on the sum of their weights. The conjunction with the largest
 // constant represents them, because it needs the smallest weight.
 class WorkingSet {
@@ -32,11 +32,11 @@ class WorkingSet {
   const solve::SparseColumns& columns() const { return columns_; }
   const std::vector<Key>& keys() const { return keys_; }
   bool contains(Key key) const { return places_.find(key) != nullptr; }
-  // Returns the number of conjunctions, which may exceed the number of columns.
+  // Returns the number of conjunctions. Shared columns make it larger than the number of columns.
   std::size_t conjunctions() const { return places_.size(); }
 
-  // Adds a conjunction unless it is in use, and returns its column. Its weight is in units of the column's
-  // scale.
+  // Adds a conjunction unless it is in use, and returns its column. The weight of a column is in units of the
+  // column's scale.
   std::size_t add(Key key) {
     if (const std::uint32_t* place = places_.find(key)) return *place;
     const auto place = static_cast<std::uint32_t>(keys_.size());
@@ -58,14 +58,14 @@ class WorkingSet {
   }
 
  private:
-  // Returns an earlier column with the same rows as the last column and at least its scale. If there is no
-  // such column, later calls can find the last column by its rows.
+  // Returns an earlier column that has the same rows as the last column, and at least its scale. If there is
+  // none, records the last column, so that later calls find it.
   std::optional<std::uint32_t> find_equal_column() {
     const std::size_t last = columns_.size() - 1;
     const auto rows = columns_.rows(last);
     std::uint64_t hash = 0;
     for (const std::int32_t row : rows) hash += Random::mix(static_cast<std::uint64_t>(row));
-    // 0 for a new hash: the last column is then compared with column 0.
+    // A new hash gets 0, so the last column is compared with column 0.
     std::uint32_t& place = column_by_rows_[hash >> 1];
     if (place < last && columns_.scale(place) >= columns_.scale(last) &&
         std::ranges::equal(rows, columns_.rows(place))) {
@@ -84,7 +84,7 @@ class WorkingSet {
   FlatMap<std::uint64_t, std::uint32_t> column_by_rows_;
 };
 
-// One problem: all outputs of one loss.
+// One optimisation problem: all outputs of one loss.
 class SparseProblem {
  public:
   SparseProblem(const ConjunctionSearch& search, const ScoreLoss& loss, const SparseOptions& options,
@@ -97,8 +97,8 @@ class SparseProblem {
         working_(search, binary, binary && options.penalty.l2 == 0.0, options.memory),
         solver_(working_.columns(), loss, options.penalty, seed, monitor) {}
 
-  // Starts from the weights of an earlier model. `first_score` is the index of this problem's first score in
-  // `start`.
+  // Starts from the weights of an earlier model. `first_score` is the index in `start` of this problem's
+  // first score.
   void resume(const SparseStart& start, std::size_t first_score) {
     const std::size_t scores = start.intercept.size();
     if (search_.constant_of(0) > 0.0) working_.add(0);
@@ -148,7 +148,7 @@ class SparseProblem {
   }
 
   const std::vector<Key>& keys() const { return working_.keys(); }
-  // Returns a weight in score space, as models store it.
+  // Returns the weight that a model stores: per unit of the monomial, not of the column.
   double weight(std::size_t place, std::size_t output) const {
     return solver_.weights(output)[place] * working_.columns().scale(place);
   }
@@ -172,8 +172,8 @@ class SparseProblem {
     return count;
   }
 
-  // Returns whether to make rough steps while the working set grows by as many columns as allowed. With the
-  // squared hinge, accurate steps are cheap, because most rows soon have no curvature.
+  // Returns whether rough steps are allowed while the working set still grows at its limit. With the squared
+  // hinge, accurate steps are cheap, because most rows soon have no curvature.
   bool allows_rough_steps() const { return options_.loss == SparseLoss::logistic; }
 
   std::size_t max_new_columns() const {
@@ -181,10 +181,11 @@ class SparseProblem {
     return std::max(min_columns, count_weighted_columns());
   }
 
-  // Returns the strongest violators of all outputs, including conjunctions in use; the strongest first.
+  // Returns the conjunctions that violate their optimality condition in some output, the strongest first.
+  // Includes conjunctions in use.
   std::vector<Candidate> strongest_violators() {
     constexpr std::size_t no_limit = std::size_t{1} << 60;
-    // With l2, each violation affects the dual objective.
+    // With l2, every violation lowers the dual objective.
     const bool needs_all = options_.penalty.l2 > 0.0;
     const std::size_t max_results = needs_all ? no_limit : max_new_columns() + working_.conjunctions() + 1;
     const std::size_t rows = loss_.rows();
@@ -205,7 +206,7 @@ class SparseProblem {
   double dual_over_all(const std::vector<Candidate>& candidates) {
     double largest = candidates.empty() ? 0.0 : candidates.front().strength;
     const std::size_t rows = loss_.rows();
-    for (std::size_t output = 0; output < loss_.outputs(); ++output) {  // the constant is not a candidate
+    for (std::size_t output = 0; output < loss_.outputs(); ++output) {  // the search leaves out the constant
       double sum = 0.0;
       for (const double gradient : solver_.gradients().subspan(output * rows, rows)) sum += gradient;
       const double strength = search_.constant_of(0) * std::abs(sum);
@@ -215,7 +216,7 @@ class SparseProblem {
     return solve::best_dual(loss_, solver_.gradients(), options_.penalty, strengths_, largest);
   }
 
-  // Adds the strongest candidates that are not in use. Returns the number of added columns.
+  // Adds the strongest candidates that are not in use, and returns how many were added.
   std::size_t grow(const std::vector<Candidate>& candidates, std::size_t max_added) {
     std::size_t added = 0;
     for (const Candidate& candidate : candidates) {
@@ -227,7 +228,7 @@ class SparseProblem {
     return added;
   }
 
-  // Few, because a search costs little compared with a step on many columns, and better columns lower the
+  // Steps are few: a search costs little compared with a step on many columns, and better columns lower the
   // objective more than better weights.
   static constexpr std::int64_t steps_per_round = 4;
 
@@ -247,7 +248,7 @@ struct WeightEntry {
   double weight;
 };
 
-// Writes one row of weights per conjunction to `trained`, sorted by key.
+// Writes the weights to `trained`: one row per conjunction, sorted by key.
 void collect(std::vector<WeightEntry> entries, std::size_t scores, Trained& trained) {
   std::sort(entries.begin(), entries.end(),
             [](const WeightEntry& a, const WeightEntry& b) { return a.key < b.key; });

@@ -1,14 +1,16 @@
-// Trains sparse models: exact l1 (or elastic net) over all conjunctions, of which only a few are stored.
+// Trains sparse models: exact l1 (or elastic net) over all conjunctions, storing only a few of them.
 //
-// Problem   min_w  sum_Tk [ l1 |w_Tk| + l2/2 w_Tk^2 ] + sum_i L_i(w'phi(x_i)),  L the squared hinge, eq. (17)
-//           of Chang et al. 2010, or the logistic loss; more than two classes are trained one against the
-//           rest (squared hinge), or jointly with softmax (logistic)
-// Method    a working set: the problem is solved on some conjunctions (proximal_newton.hpp); then the
+// Problem   min_w  sum_Tk [ l1 |w_Tk| + l2/2 w_Tk^2 ] + sum_i L_i(w'phi(x_i)),
+//           for the weight w_Tk of conjunction T in output k. L is the squared hinge, eq. (17) of Chang et
+//           al. 2010, or the logistic loss. More than two classes are trained one against the rest (squared
+//           hinge), or jointly with softmax (logistic)
+// Method    a working set: the problem is solved on some conjunctions (proximal_newton.hpp). Then the
 //           conjunctions that violate their optimality condition most are added (conjunction_search.hpp), at
-//           most as many as have weights, until the gap is certified. Conjunctions that cannot enter the
-//           model are never stored. With l1 alone, conjunctions of binary features that hold in the same rows
-//           share one column.
-// Stop      (P - D) / P <= tolerance, where D certifies the optimum over *all* conjunctions.
+//           most as many as already have weights. This repeats until the gap is certified. Conjunctions that
+//           cannot enter the model are never stored. With pure l1, conjunctions of binary features that hold
+//           in the same rows share one column.
+// Stop      (P - D) / P <= tolerance, for the objective P and a lower bound D of the optimum over *all*
+//           conjunctions.
 #pragma once
 
 #include <cstdint>
@@ -44,8 +46,8 @@ struct SparseOptions {
 std::unique_ptr<solve::ScoreLoss> sparse_loss_of(const DistinctRows& examples, const SparseOptions& options,
                                                  std::int64_t problem);
 
-// Weights of an earlier model with the same feature numbering, in the form of Trained; empty for a cold
-// start.
+// The weights of an earlier model with the same feature numbering, in the form of Trained. Empty if training
+// starts from zero.
 struct SparseStart {
   std::span<const kernels::Key> keys;
   std::span<const double> weights;

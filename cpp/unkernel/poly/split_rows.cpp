@@ -13,7 +13,7 @@
 namespace unkernel::poly {
 namespace {
 
-// The largest number of values in the table of R, so that the table fits into the cache.
+// The table of R has at most this many values, so that it fits into the cache.
 constexpr std::int64_t most_codes = std::int64_t{1} << 20;
 
 std::span<const std::int32_t> features_of(const DistinctRows& examples, std::int64_t i) {
@@ -21,13 +21,13 @@ std::span<const std::int32_t> features_of(const DistinctRows& examples, std::int
   return std::span(examples.features).subspan(first, static_cast<std::size_t>(examples.row_size(i)));
 }
 
-// Returns the number of features below `head`, which come first in a row.
+// Returns how many features of row i are common, which means below `head`. They come first in the row.
 std::int64_t common_size(const DistinctRows& examples, std::int64_t i, std::int64_t head) {
   const auto features = features_of(examples, i);
   return std::ranges::lower_bound(features, head) - features.begin();
 }
 
-// The largest numbers of common and of rare features that two rows can share, and the codes of such numbers.
+// The largest numbers of common and rare features that two rows can share. Encodes such a pair of numbers.
 struct Overlaps {
   Overlaps(const DistinctRows& examples, std::int64_t head) {
     for (std::int64_t i = 0; i < examples.rows(); ++i) {
@@ -58,8 +58,8 @@ std::vector<std::int64_t> frequencies(const DistinctRows& examples) {
   return counts;
 }
 
-// Estimates the number of pairs of rows that share a rare feature: a feature from rank `head` on. Counts a
-// pair once per shared feature, and includes pairs of a row with itself.
+// Estimates the number of pairs of rows that share a rare feature (rank `head` or above). Counts a pair once
+// per shared feature, and includes pairs of a row with itself.
 double estimate_rare_pairs(std::span<const std::int64_t> counts, std::int64_t head) {
   double pairs = 0.0;
   for (const std::int64_t count : counts.subspan(static_cast<std::size_t>(head))) {
@@ -90,14 +90,14 @@ SplitPlan make_plan(const DistinctRows& examples, std::span<const std::int64_t> 
   return plan;
 }
 
-// Estimates the time of a pass, in entries. A pair takes less time than an entry, because only steps visit
-// pairs, in contiguous memory.
+// Estimates the time of a pass, in units of one entry. A pair takes less time than an entry, because only
+// steps visit pairs, in contiguous memory.
 double estimate_time(const SplitPlan& plan) {
   constexpr double time_of_pair = 0.3;
   return plan.entries + time_of_pair * plan.pairs;
 }
 
-// The rows of each rare feature, by rank.
+// Lists the rows of each rare feature, by rank.
 struct Postings {
   Postings(const DistinctRows& examples, std::int64_t head) : first(head) {
     offsets.assign(static_cast<std::size_t>(examples.used_features() - head) + 2, 0);
@@ -127,7 +127,7 @@ struct Postings {
   std::vector<std::int32_t> rows;
 };
 
-// Finds the rows that share rare features with a given row, and the number of features that they share.
+// Finds the rows that share rare features with a given row, and counts the shared features.
 class Neighbours {
  public:
   Neighbours(const DistinctRows& examples, const Postings& postings)
@@ -139,7 +139,7 @@ class Neighbours {
     return count;
   }
 
-  // Calls visit(row, number of shared rare features), in an order that depends on the data alone, and
+  // Calls visit(row, number of shared rare features), in an order that depends only on the data. Calls
   // prefetch(row) some visits earlier.
   template <class Visit, class Prefetch>
   void for_each(std::int64_t i, const Visit& visit, const Prefetch& prefetch) {
@@ -157,7 +157,7 @@ class Neighbours {
   }
 
  private:
-  static constexpr std::size_t look_ahead = 24;  // visits
+  static constexpr std::size_t look_ahead = 24;  // in visits
 
   const DistinctRows& examples_;
   const Postings& postings_;
@@ -165,8 +165,8 @@ class Neighbours {
   std::vector<std::int32_t> neighbours_;
 };
 
-// The common features of all rows as contiguous bit sets, so that counting the features that two rows share
-// reads one or two cache lines per row.
+// Stores the common features of all rows as contiguous bit sets, so that counting the features that two rows
+// share reads one or two cache lines per row.
 class CommonBits {
  public:
   CommonBits(const DistinctRows& examples, std::int64_t head)

@@ -1,23 +1,25 @@
 // Splits phi(x) into two parts, for binary features that are mostly rare, such as words.
 //
-//   common   the conjunctions of the first `head` ranks: computed from x with a dense table (OnTheFlyRows)
-//   rare     the conjunctions with some rarer feature are never formed. Their contribution to a score,
+//   common   conjunctions of the features of rank below `head`: computed from x, with a dense table of
+//            weights (OnTheFlyRows)
+//   rare     all other conjunctions contain a rarer feature, and are never formed. Their contribution to the
+//            score of row i,
 //
 //              s_i = sum_j u_j R(x_i, x_j),    R(x, z) = K(x, z) - K(x ∩ head, z ∩ head),
 //
-//            is updated for every row in each step: R is zero unless x_i and x_j share a rare feature, which
+//            is updated for every row in each step. R is zero unless x_i and x_j share a rare feature, and
 //            few pairs of rows do.
 //
-// The two parts add up to the kernel for every `head`, which trades time for memory without changing the
-// result. A rare feature of m rows has up to m C(|x|, 2) conjunctions, but only m^2 pairs of rows.
+// The two parts add up to the kernel K for every `head`: its choice trades time for memory without changing
+// the result. A rare feature that occurs in m rows of |x| features has up to m C(|x|, 2) conjunctions, but
+// only m^2 pairs of rows.
 //
-// A solver's vector has the dense table first, then s, one number per row. R depends on two small counts: the
-// number of shared common features and the number of shared rare features. A pair is stored as the other row
-// and a code for the two counts.
+// A solver's vector contains the dense table, then s, one number per row. R depends on two small counts: the
+// shared common features and the shared rare features. A pair is stored as the other row and a code of the
+// two counts.
 //
-// Memory   8 bytes per *possible* conjunction of common features; 4 bytes (8 if row and code need more than
-// 32
-//          bits) per ordered pair of rows that share a rare feature; 4 bytes per feature of x.
+// Memory   8 bytes per *possible* conjunction of common features; 4 bytes per feature of x; 4 bytes per
+//          ordered pair of rows that share a rare feature, or 8 if row and code need more than 32 bits.
 // Cost     of a score: one load and one addition per conjunction of the common features of x. A step also
 //          costs one sequential load, one random load and one store per row that shares a rare feature.
 #pragma once
@@ -33,21 +35,21 @@
 namespace unkernel::poly {
 
 struct SplitPlan {
-  std::int64_t head = 0;        // ranks whose conjunctions have weights
+  std::int64_t head = 0;        // features below this rank are common
   bool has_wide_pairs = false;  // a stored pair takes 8 bytes instead of 4
-  double entries = 0;           // conjunctions of common features, summed over the rows
+  double entries = 0;           // conjunctions of common features, over all rows
   double pairs = 0;             // of rows that share a rare feature; an upper bound
   double bytes = std::numeric_limits<double>::infinity();  // of the weights of all problems, pairs and model
 };
 
-// Returns the plan with the fastest expected passes of the plans that fit into `memory` bytes (0: no limit).
-// If no plan fits, returns the plan that needs the least memory.
+// Returns the plan that is expected to be fastest among those that fit into `memory` bytes (0: no limit). If
+// no plan fits, returns the plan that needs the least memory.
 SplitPlan plan_split(const DistinctRows& examples, int degree, int problems, double memory);
 
-// Returns the rows, restricted to common features.
+// Returns the rows with their common features only.
 DistinctRows common_part(const DistinctRows& examples, std::int64_t head);
 
-// R(x_i, x_j) for all pairs of rows that share a rare feature, including each row with itself.
+// Stores R(x_i, x_j) for all pairs of rows that share a rare feature, including each row with itself.
 template <class Word>
 class RareKernel {
  public:
@@ -71,9 +73,9 @@ class RareKernel {
 
  private:
   int code_bits_;
-  std::vector<double> values_;         // R by code
+  std::vector<double> values_;         // of R, by code
   LargeVector<std::int64_t> offsets_;  // rows + 1
-  LargeVector<Word> words_;            // other row, then code
+  LargeVector<Word> words_;            // the other row and the code
 };
 
 template <int Degree, class Word>

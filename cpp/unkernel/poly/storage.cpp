@@ -17,8 +17,8 @@ double binomial(double n, int k) {
   return std::max(result, 0.0);
 }
 
-// Eq. (11): if all features were equally likely, this many of the C(n, k) products of k different features
-// would occur at least once.
+// Returns how many of the C(n, k) products of k different features would occur at least once if all features
+// were equally likely: eq. (11).
 double expected_products(const DistinctRows& examples, int k) {
   const auto n = static_cast<double>(examples.used_features());
   const double possible = binomial(n, k);
@@ -80,26 +80,27 @@ StorageEstimate estimate_storage(const DistinctRows& examples, int degree, int p
   estimate.expected_columns = std::min(estimate.expected_columns, estimate.possible_columns);
   estimate.mapped_nonzeros = mean_mapped_size(examples, degree) * static_cast<double>(examples.rows());
 
-  const double vectors = std::max(problems, 1);  // all weight vectors are kept until the model is built
+  const double vectors = std::max(problems, 1);  // all weight vectors stay in memory until the model is built
   const double model = estimate.expected_columns * (8.0 + 8.0 * vectors);
   double bytes_per_place = 0.0;
   if (degree > 1) bytes_per_place = longest_segment(examples, degree) <= most_short_places ? 2.0 : 4.0;
   estimate.on_the_fly_bytes = 8.0 * vectors * estimate.possible_columns + model;
-  // Columns and their keys, the model, and the occurrences of each feature.
+  // The terms are columns and their keys, the model, and the occurrences of each feature.
   estimate.condensed_bytes = bytes_per_place * estimate.mapped_nonzeros +
                              estimate.expected_columns * (16.0 + 8.0 * vectors) + model +
                              12.0 * static_cast<double>(examples.features.size());
   return estimate;
 }
 
-// If mapped rows have several times as many entries as there are rows, a step on weights costs more than a
-// step on the kernel matrix. But a model from the kernel matrix consists of support vectors, which predict
-// more slowly than weights on 0/1 data. And if there are few weights, training on weights is fast, too.
+// Estimates the memory of a kernel matrix, and whether it is fastest. If mapped rows have several times as
+// many entries as there are rows, a step on weights takes longer than a step on the kernel matrix. But a
+// model from the kernel matrix consists of support vectors, which predict more slowly than weights on 0/1
+// data. And if there are few weights, training on weights is fast, too.
 void estimate_kernel(const DistinctRows& examples, int problems, StorageEstimate& estimate) {
   constexpr double most_rows = 4096;  // 128 MiB
   constexpr double few_weights = 2e5;
   const auto rows = static_cast<double>(examples.rows());
-  constexpr double panel = 256.0;  // columns, of base/block_products.hpp
+  constexpr double panel = 256.0;  // columns of a panel in base/block_products.hpp
   const double vectors = std::max(problems, 1);
   estimate.kernel_bytes = 8.0 * rows * (rows + panel + vectors) +
                           12.0 * static_cast<double>(examples.features.size());  // the model
@@ -149,20 +150,20 @@ bool fits_without_kernel(const StorageEstimate& estimate, double memory) {
 NotEnoughMemory refused_memory(const StorageEstimate& estimate, Storage storage, double bytes_of_duals) {
   return NotEnoughMemory("training needs about " +
                          describe_bytes(bytes_of(estimate, storage) + bytes_of_duals) +
-                         ", and the system did not give as much; free memory or raise its limit, drop rare "
+                         ", which the system could not provide; free memory or raise the limit, drop rare "
                          "features, lower the degree, or train on fewer rows");
 }
 
-// Split rows produce a model of support vectors, so they are used only if no other storage fits, or if all
-// other storages need a lot of memory.
+// Returns whether split rows are worth planning. They produce a model of support vectors, so they are used
+// only if no other storage fits, or if all others need a lot of memory.
 bool should_plan_split(Storage requested, const StorageEstimate& estimate, double memory) {
-  constexpr double large_bytes = 16e9;  // the estimate is several times too high if features are rare
+  constexpr double large_bytes = 16e9;  // for rare features, the estimate is several times too high
   const double bytes_of_weights = min_bytes_of_weights(estimate);
   const bool needs_much_memory = bytes_of_weights > large_bytes || !fits(bytes_of_weights, memory);
   return requested == Storage::split || (requested == Storage::automatic && needs_much_memory);
 }
 
-// Splitting needs a polynomial kernel and binary features.
+// Returns whether the rows can be split: splitting needs a polynomial kernel and binary features.
 bool can_split(const DistinctRows& examples, const kernels::FeatureMap& map) {
   return has_kernel_model(map) && examples.binary();
 }
@@ -182,21 +183,21 @@ Storage choose_storage(Storage requested, const StorageEstimate& estimate, doubl
   if (requested == Storage::split) {
     if (std::isinf(estimate.split.bytes)) {
       throw std::invalid_argument(
-          "storage=\"split\" is for degree 2 and 3, feature_map=\"kernel\", and features that are 0 or 1 in "
-          "rows of some thousand at most");
+          "storage=\"split\" needs degree 2 or 3, feature_map=\"kernel\", and features that are 0 or 1, in "
+          "rows of a few thousand features at most");
     }
     if (!fits(estimate.split.bytes)) fail_for_memory("storage=\"split\"", estimate.split.bytes, memory);
     return requested;
   }
   if (requested == Storage::kernel) {
     if (std::isinf(estimate.kernel_bytes)) {
-      throw std::invalid_argument("storage=\"kernel\" is for degree 2 and 3 and feature_map=\"kernel\"");
+      throw std::invalid_argument("storage=\"kernel\" needs degree 2 or 3 and feature_map=\"kernel\"");
     }
     if (!fits(estimate.kernel_bytes)) fail_for_memory("storage=\"kernel\"", estimate.kernel_bytes, memory);
     return requested;
   }
   if (estimate.is_kernel_fastest && fits(estimate.kernel_bytes)) return Storage::kernel;
-  // A table that fits into the cache is fastest; a larger table is slower than condensed rows, whose weights
+  // A table that fits into the cache is fastest. A larger table is slower than condensed rows, whose weights
   // are few and contiguous.
   constexpr double cached_table_bytes = 4e6;
   const bool table_fits_into_cache = 8.0 * estimate.possible_columns <= cached_table_bytes;

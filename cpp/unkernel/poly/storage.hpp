@@ -1,4 +1,4 @@
-// Chooses a storage of phi(x) by estimates of memory.
+// Estimates the memory of phi(x) in each storage, and chooses a storage.
 #pragma once
 
 #include <cstdint>
@@ -16,23 +16,23 @@ enum class Storage { automatic, on_the_fly, condensed, split, kernel };
 
 struct StorageEstimate {
   double possible_columns = 0;  // C(n + d, d), or the number of sets for binary data
-  double expected_columns = 0;  // number of conjunctions expected to occur: eq. (11), degree by degree
+  double expected_columns = 0;  // conjunctions expected to occur: eq. (11) for each degree
   double mapped_nonzeros = 0;   // eq. (10), summed over all rows
-  double on_the_fly_bytes = 0;  // for all weight vectors in memory at once, and the model
+  double on_the_fly_bytes = 0;  // of all weight vectors together, and of the model
   double condensed_bytes = 0;
-  SplitPlan split;  // its bytes are infinite until it is planned
-  // Infinite unless the model may consist of support vectors.
+  SplitPlan split;  // its bytes are infinite until it has been planned
+  // Infinite if the model must not consist of support vectors.
   double kernel_bytes = std::numeric_limits<double>::infinity();
-  bool is_kernel_fastest = false;  // solving on the kernel matrix is faster than all other storages
+  bool is_kernel_fastest = false;  // training on the kernel matrix is faster than on mapped rows
 };
 
-// Throws if there are too many features to number their conjunctions.
+// Throws std::invalid_argument if there are too many features to number their conjunctions.
 void check_feature_count(const DistinctRows& examples, int degree);
 
 // Estimates all storages except `split`, which takes time to plan.
 StorageEstimate estimate_storage(const DistinctRows& examples, int degree, int problems);
 
-// Return whether a split may be chosen, and whether the data allow a split.
+// Return whether a split is worth planning, and whether the data can be split.
 bool should_plan_split(Storage requested, const StorageEstimate& estimate, double memory);
 bool can_split(const DistinctRows& examples, const kernels::FeatureMap& map);
 
@@ -50,10 +50,10 @@ double bytes_of_duals(const DistinctRows& examples, int problems, int copies);
 void check_duals(const DistinctRows& examples, int problems, int copies, double memory);
 void check_weights(const StorageEstimate& estimate, double memory);
 
-// Returns whether a storage of weights, or split rows, fits.
+// Returns whether storing weights, or splitting rows, fits into `memory` bytes (0: no limit).
 bool fits_without_kernel(const StorageEstimate& estimate, double memory);
 
-// Returns the bytes of rows and weights in this storage.
+// Returns the bytes that rows and weights take in this storage.
 double bytes_of(const StorageEstimate& estimate, Storage storage);
 
 // Returns the error that replaces std::bad_alloc during training on rows of this storage.

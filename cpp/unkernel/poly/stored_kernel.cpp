@@ -1,5 +1,5 @@
-// Stores the kernel between all pairs of rows instead of mapped rows. A weight vector is the vector of the
-// scores of the rows.
+// Stores the kernel of all pairs of rows instead of mapped rows. A weight vector then holds the scores of the
+// rows.
 #include <memory>
 #include <numeric>
 #include <vector>

@@ -1,4 +1,4 @@
-// The mapped rows of a training set in one of the storages, in the form that solvers use.
+// The mapped rows of a training set in one of the storages, as solvers read them.
 #pragma once
 
 #include <cstddef>
@@ -22,11 +22,12 @@ class StoredRows {
   virtual ~StoredRows() = default;
   virtual const solve::RowPasses& passes() const = 0;
   virtual std::size_t dimension() const = 0;  // length of a weight vector
-  // Maps columns to conjunctions; null if the number of a column equals the key of its conjunction.
+  // Maps columns to conjunctions. Null if the number of each column equals the key of its conjunction.
   virtual const Columns* columns() const = 0;
 };
 
-// Owns a row view and its passes. An instance of this template compiles the solvers' loops for its row view.
+// Owns a row view and its passes. Each instance of this template compiles the solvers' loops for one row
+// view.
 template <class Rows>
 class StoredIn final : public StoredRows {
  public:
@@ -46,7 +47,7 @@ class StoredIn final : public StoredRows {
   solve::PassesOver<Rows> passes_;
 };
 
-// Store the mapped rows. store_on_the_fly allows degrees 1 to 3, the other functions degrees 2 and 3;
+// Store the mapped rows. store_on_the_fly accepts degrees 1 to 3, the other functions degrees 2 and 3.
 // store_split requires binary data.
 std::unique_ptr<StoredRows> store_on_the_fly(const DistinctRows& examples, const kernels::FeatureMap& map);
 std::unique_ptr<StoredRows> store_condensed(const DistinctRows& examples, const kernels::FeatureMap& map,

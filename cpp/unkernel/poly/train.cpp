@@ -19,7 +19,7 @@
 namespace unkernel::poly {
 namespace {
 
-// The numbers that solvers store per row and problem.
+// How many numbers solvers store per row and problem.
 constexpr int duals_of_svm = 2;        // the dual variables and a copy
 constexpr int duals_of_logistic = 10;  // the vectors of a Newton step
 
@@ -27,10 +27,10 @@ MapOptions map_options(const TrainOptions& options) {
   return {options.map, options.storage, options.memory, options.threads};
 }
 
-// A training task: the costs of the rows in each problem and, for regression, the targets of the rows.
+// A training task: the costs of the rows in each problem and, in regression, the targets of the rows.
 struct Task {
   const TrainOptions& options;
-  const Regression* regression;  // null for classes
+  const Regression* regression;  // null in classification
 
   int problems() const {
     return regression ? 1 : problem_count(static_cast<int>(options.class_weights.size()));
@@ -55,7 +55,7 @@ solve::Coordinates coordinates_of(std::span<const solve::Costs> costs) {
   return coordinates;
 }
 
-// Calls visit(i, duals of all problems) for the rows that are in the warm start.
+// Calls visit(i, duals of all problems) for each row that occurs in the warm start.
 template <class Visit>
 void for_each_warm_row(const DistinctRows& examples, const WarmStart& start, std::size_t problems,
                        const Visit& visit) {
@@ -67,7 +67,7 @@ void for_each_warm_row(const DistinctRows& examples, const WarmStart& start, std
   }
 }
 
-// Sets u for the rows that are in the warm start.
+// Sets the dual variables u of the rows that occur in the warm start.
 void set_warm_duals(const DistinctRows& examples, const WarmStart& start, std::int64_t problem,
                     std::int64_t problems, bool has_box, solve::Coordinates& coordinates) {
   for_each_warm_row(examples, start, static_cast<std::size_t>(problems),
@@ -88,7 +88,7 @@ void add_rows(const solve::RowPasses& rows, const solve::Coordinates& coordinate
   }
 }
 
-// The dual variables of a problem, and the targets of its rows (none for classes).
+// The dual variables of a problem, and the targets of its rows (empty in classification).
 struct Problem {
   const solve::Loss& loss;
   solve::Coordinates coordinates;
@@ -105,8 +105,8 @@ solve::Outcome solve_problem(const solve::RowPasses& rows, Problem& problem, std
   return outcome;
 }
 
-// Returns the kernel matrix if training on it is faster than training on mapped rows, else null. The matrix
-// is computed once for all classes, and weights are summed over the rows with non-zero duals after training.
+// Returns the kernel matrix if training on it is faster than training on mapped rows, else null. All classes
+// use the same matrix. After training, the weights are summed over the rows with non-zero dual variables.
 std::unique_ptr<solve::GramRows> make_kernel_matrix_if_faster(const solve::RowPasses& rows,
                                                               const TrainOptions& options, double problems,
                                                               double memory) {
@@ -114,7 +114,7 @@ std::unique_ptr<solve::GramRows> make_kernel_matrix_if_faster(const solve::RowPa
   constexpr double most_rows = 4096;  // 128 MiB
   constexpr double usual_epochs = 20;
   const auto count = static_cast<double>(rows.size());
-  constexpr double speed_of_kernel_steps = 3.0;  // their loops run over contiguous memory
+  constexpr double speed_of_kernel_steps = 3.0;  // these steps run over contiguous memory
   const bool has_cheaper_steps = count <= speed_of_kernel_steps * rows.mean_map_size();
   const bool saves_time = count * rows.mean_row_size() <= usual_epochs * problems * rows.mean_map_size();
   const bool fits = memory <= 0.0 || sizeof(double) * count * count <= memory;
@@ -124,7 +124,7 @@ std::unique_ptr<solve::GramRows> make_kernel_matrix_if_faster(const solve::RowPa
   return std::make_unique<solve::GramRows>(rows.gram(all_rows, options.threads), all_rows.size());
 }
 
-// Returns the objective of weights that are the sum of u_i phi(x_i), computed from their scores.
+// Returns the objective at weights that are the sum of u_i phi(x_i), computed from the scores.
 double objective_at(std::span<const double> weights, const solve::RowPasses& rows, const Problem& problem) {
   const auto& [loss, coordinates, targets] = problem;
   double squared_weights = 0.0, losses = 0.0;
@@ -150,11 +150,12 @@ solve::Outcome solve_on_kernel_matrix(const solve::RowPasses& rows, const solve:
   if (outcome.converged && rounding <= max_relative_rounding * outcome.objective) return outcome;
   outcome.objective = objective_at(weights, rows, problem);
   if (!outcome.converged || outcome.relative_gap() <= options.tolerance) return outcome;
-  // Sums of large kernel values are too inaccurate, so the solver continues with sums of weights.
+  // Sums of large kernel values are too inaccurate, so continue with sums of weights.
   return solve_problem(rows, problem, weights, options, progress, monitor);
 }
 
-// Returns the objective of several outputs; the dual of row i and output k is duals[i * outputs + k].
+// Returns the objective for several outputs. The dual variable of row i and output k is duals[i * outputs +
+// k].
 double objective_at(const WeightVectors& vectors, const solve::RowPasses& rows, const solve::ScoreLoss& loss,
                     std::span<const double> duals) {
   const auto count = static_cast<std::size_t>(rows.size());
@@ -176,8 +177,8 @@ void solve_all(const StoredRows& stored, const DistinctRows& examples, const Tas
   const std::vector<double> targets = task.targets(examples);
   const solve::RowPasses& rows = stored.passes();
   const auto problems = static_cast<std::int64_t>(vectors.size());
-  // Problems are solved in parallel; if there are more threads than problems, the other threads speed up the
-  // full passes of each problem.
+  // Problems are solved in parallel. If there are more threads than problems, the remaining threads speed up
+  // the full passes of each problem.
   const int threads_per_problem =
       std::max(1, options.threads / static_cast<int>(std::min<std::int64_t>(problems, 1024)));
   const std::unique_ptr<solve::GramRows> gram =
@@ -208,16 +209,16 @@ void solve_all(const StoredRows& stored, const DistinctRows& examples, const Tas
   });
 }
 
-// Decisions that are made before large allocations.
+// Decisions made before large arrays are allocated.
 struct StoragePlan {
   int problems;
   Storage storage;
   SplitPlan split;
-  double remaining_memory;  // for matrices of the solver; 0 for no limit
+  double remaining_memory;  // for the solver's matrices; 0 for no limit
 };
 
-// Returns the memory that remains once rows and weights are stored: at least 1 byte, since 0 stands for no
-// limit.
+// Returns the memory that remains once rows and weights are stored. Returns at least 1 byte, because 0 means
+// no limit.
 double remaining_memory(double memory, double used) {
   return memory > 0.0 ? std::max(memory - used, 1.0) : 0.0;
 }
@@ -269,8 +270,8 @@ Trained train_task(const DistinctRows& examples, const Task& task, const WarmSta
   } catch (const std::bad_alloc&) { throw refused_memory(estimate, storage, duals); }
 }
 
-// Two classes: dual coordinate descent from the duals in `trained`. It may end early where Newton's method is
-// faster.
+// Trains two classes by dual coordinate descent, from the dual variables in `trained`. Returns early where
+// Newton's method is faster.
 solve::Outcome descend_to_logistic(const StoredRows& stored, const DistinctRows& examples,
                                    const TrainOptions& options, Monitor& monitor, WeightVectors& vectors,
                                    Trained& trained) {
@@ -284,7 +285,8 @@ solve::Outcome descend_to_logistic(const StoredRows& stored, const DistinctRows&
   return outcome;
 }
 
-// Any number of classes: Newton's method from the duals in `trained`, continuing `outcome`.
+// Trains any number of classes by Newton's method, from the dual variables in `trained`, and continues
+// `outcome`.
 void finish_by_newton(const StoredRows& stored, const DistinctRows& examples, const TrainOptions& options,
                       Monitor& monitor, WeightVectors& vectors, Trained& trained, solve::Outcome& outcome) {
   const std::size_t outputs = vectors.size();
@@ -307,8 +309,8 @@ void finish_by_newton(const StoredRows& stored, const DistinctRows& examples, co
   for (const History::Pass& pass : finished.history.passes())
     outcome.history.note({outcome.epochs + pass.number, pass.objective, pass.bound});
   outcome.epochs += finished.epochs;
-  // The solver uses kernel values only; if they are huge, the objective of the weights may differ from the
-  // result of the solver.
+  // Recompute the objective from the weights: the solver uses only kernel values, and if these are huge, its
+  // result may differ.
   outcome.dual_objective = finished.dual_objective;
   outcome.objective = objective_at(vectors, rows, *loss, trained.duals);
   outcome.converged = outcome.relative_gap() <= options.tolerance;

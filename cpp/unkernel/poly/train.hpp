@@ -29,20 +29,22 @@ struct TrainOptions {
   int threads;
 };
 
-// The targets of regression by their codes, and the factors of C for scores below and above the targets.
+// The targets of regression by their codes, and the factors that multiply C for scores below and above the
+// target.
 struct Regression {
   std::span<const double> targets;
   double below = 1.0;
   double above = 1.0;
 };
 
-// The dual variables of an earlier fit, by the hash of their row.
+// The dual variables of an earlier fit; hashes identify the rows.
 struct WarmStart {
   std::span<const std::uint64_t> hashes;  // sorted
   std::span<const double> duals;          // hashes x problems: the u of solve/loss.hpp
 };
 
-// With Storage::split and Storage::kernel, the model consists of the duals, without weights and intercept.
+// A trained model. With Storage::split and Storage::kernel, it consists of the dual variables, without
+// weights and intercept.
 struct Trained : Conjunctions {
   std::vector<double> duals;  // rows x problems
   std::vector<solve::Outcome> outcomes;
@@ -50,7 +52,7 @@ struct Trained : Conjunctions {
   std::size_t dimension = 0;  // length of a weight vector during training
 };
 
-// Returns the number of problems: one for two classes (class 1 is positive), else one per class against the
+// Returns the number of problems: one for two classes (class 1 is positive), else one per class, against the
 // rest.
 int problem_count(int classes);
 
@@ -61,8 +63,8 @@ Trained train(const DistinctRows& examples, const TrainOptions& options, const W
 Trained train_regression(const DistinctRows& examples, const TrainOptions& options,
                          const Regression& regression, const WarmStart& start, Monitor& monitor);
 
-// Trains l2-regularised logistic regression (solve/kernel_newton.hpp), with softmax for several classes:
-// max_epochs limits Newton steps, and options.loss is ignored.
+// Trains l2-regularised logistic regression (solve/kernel_newton.hpp), with softmax for several classes.
+// max_epochs limits the Newton steps; options.loss is ignored.
 Trained train_logistic(const DistinctRows& examples, const TrainOptions& options, const WarmStart& start,
                        Monitor& monitor);
 
