@@ -7,7 +7,8 @@
 
 namespace unkernel::solve {
 
-// Removes shrunk rows from active_ and sleeping rows from awake. The two lists stay in storage order.
+// Removes shrunk rows from active_, and sleeping rows from the rows to visit. Both lists stay in storage
+// order.
 void DualCoordinateDescent::collect_awake_rows() {
   std::size_t remaining = 0;
   state_.awake.clear();

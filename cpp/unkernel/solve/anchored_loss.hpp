@@ -2,18 +2,18 @@
 // other rows.
 //
 // Each part has some of the rows and all columns. Let g and h be the gradient and the curvatures of the loss
-// of all rows at weights w0, and g_k and h_k the gradient and the curvatures of the loss of one part. The
-// part's model of the loss is
+// of all rows at weights w0, and let g_k and h_k be those of the loss L_k of part k. The part's model of the
+// loss is
 //
 //   s L_k(w) + sum_j [ (g - s g_k)_j w_j + d_j/2 (w_j - w0_j)^2 ],      d = max(h - s h_k, a small number),
 //
-// with s = sum(h) / sum(h_k). Its gradient at w0 is the gradient of the loss of all rows. So weights that
-// lower the part's model plus a penalty give a descent direction for all rows (Shamir, Srebro & Zhang,
-// Communication-efficient distributed optimization using an approximate Newton-type method, ICML 2014). The
-// term d adds the curvature of columns that the part lacks.
+// with s = sum(h) / sum(h_k). The term d adds the curvature that the part lacks in each column. The gradient
+// of the model at w0 is the gradient of the loss of all rows, so weights that lower the model plus a penalty
+// give a descent direction for all rows (Shamir, Srebro & Zhang, Communication-efficient distributed
+// optimization using an approximate Newton-type method, ICML 2014).
 //
-// The sum over j acts as the loss of additional rows, the anchors: row n + j has the score of weight j alone,
-// c_j w_j.
+// The sum over j acts as the loss of additional rows, the *anchors*: the score of row n + j depends only on
+// weight j, and is c_j w_j.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@
 
 namespace unkernel::solve {
 
-// One loss per anchor and output: slope f + curvature/2 (f - centre)^2.
+// The loss of one anchor and output: slope f + curvature/2 (f - centre)^2 at score f.
 struct Anchor {
   double slope;
   double curvature;
@@ -36,7 +36,7 @@ class AnchoredLoss : public ScoreLoss {
  public:
   explicit AnchoredLoss(std::unique_ptr<ScoreLoss> part_loss) : part_loss_(std::move(part_loss)) {}
 
-  // `anchors` are output-major, like scores.
+  // Sets the factor s of the part's loss, and the anchors, which are output-major like scores.
   void set(double part_factor, std::size_t count, std::vector<Anchor>&& anchors);
 
   std::size_t part_rows() const { return part_loss_->rows(); }

@@ -58,7 +58,8 @@ double Bundle::solve(double C, double accuracy) {
   return value;
 }
 
-// Scales the masses of the last solution, which may be for a larger C, so that they are a feasible start.
+// Scales the masses of the last solution to a feasible start for C, because that solution may be for a larger
+// C.
 void Bundle::scale_masses(double C) {
   const double sum = std::accumulate(masses_.begin(), masses_.end(), 0.0);
   if (sum <= C) return;
@@ -91,8 +92,8 @@ void Bundle::drop_idle_cuts() {
   }
 }
 
-// Replaces the half of the cuts with the smallest masses by their mass-weighted mean, which gets the sum of
-// their masses. The masses stay feasible; w and the bound do not change.
+// Merges the half of the cuts that has the smallest masses into their mass-weighted mean, whose mass is the
+// sum of theirs. The masses stay feasible; the weights and the bound do not change.
 void Bundle::merge_lightest() {
   std::vector<std::size_t> order(size());
   std::iota(order.begin(), order.end(), std::size_t{0});

@@ -79,8 +79,8 @@ void DualCoordinateDescent::sweep() {
   rows_.revisit_busy_rows(loss_, state_);
 }
 
-// Makes one pass over all rows: computes the exact gap and wakes every row whose step would increase the
-// dual. Adds the sums of blocks of fixed size, so that the result does not depend on the number of threads.
+// Makes one pass over all rows: computes the exact gap, and wakes every row whose step would increase the
+// dual. Sums over blocks of fixed size, so that the result does not depend on the number of threads.
 GapSums DualCoordinateDescent::pass_over_all_rows() {
   constexpr std::int64_t grain = 4096;
   const std::int64_t blocks = (rows_.size() + grain - 1) / grain;
@@ -100,8 +100,8 @@ GapSums DualCoordinateDescent::pass_over_all_rows() {
 }
 
 Outcome DualCoordinateDescent::certify() {
-  // The rounding error is compared with the dual objective, because the primal objective is known only after
-  // the pass over all rows.
+  // Compare the rounding error with the dual objective, because the primal objective is known only after the
+  // pass over all rows.
   const double rounding_of_steps = bound_rounding_of_steps();
   constexpr double max_share_of_rounding = 0.01;  // of the allowed gap
   const bool recompute =
@@ -124,14 +124,14 @@ Outcome DualCoordinateDescent::certify() {
   outcome.converged = certain_gap <= options_.tolerance * std::max(outcome.objective, 0.0);
   if (state_.estimated_gap > 0.0) gap_correction_ = std::clamp(sums.gap / state_.estimated_gap, 1.0, 1.5);
   state_.estimated_gap = sums.gap;
-  state_.dual_objective = outcome.objective - sums.gap;  // removes the rounding errors of the running value
+  state_.dual_objective = outcome.objective - sums.gap;  // without the rounding errors of the updates
   history_.note({outcome.epochs, outcome.objective, outcome.dual_objective});
   outcome.history = history_;
   return outcome;
 }
 
-// Bounds the effect of the rounding errors of all steps on P - D. No step can make |w| larger than sqrt(2
-// P(0)): the dual objective, which rises from 0, is at most P(0) - 1/2 w'w, with P(0) the loss of w = 0.
+// Returns a bound on the effect of the rounding errors of all steps on the gap P - D. |w| stays below sqrt(2
+// P(0)), where P(0) is the loss of w = 0: the dual objective rises from 0, and is at most P(0) - 1/2 w'w.
 double DualCoordinateDescent::bound_rounding_of_steps() const {
   const LengthSums lengths = sum_lengths();
   const auto steps = static_cast<double>(state_.steps + rows_.size());
@@ -139,16 +139,16 @@ double DualCoordinateDescent::bound_rounding_of_steps() const {
   return steps * unit_of_rounding * longest * (lengths.duals + lengths.losses);
 }
 
-// Bounds the effect of rounding errors on P - D for a w that has just been summed over the rows. The computed
-// scores are the scores of some w whose distance from the true sum is at most |rows| * unit * sum_i |u_i
-// phi_i|. The distance changes D, but P is the objective of the computed w. On a kernel matrix, every score
-// is a separate sum, and its error changes P, too.
+// Returns a bound on the effect of rounding errors on the gap P - D, for weights w that have just been summed
+// over the rows. The computed scores belong to some w whose distance from the true sum is at most |rows| *
+// unit * sum_i |u_i phi_i|. The distance changes D, but P is the objective of the computed w. On a kernel
+// matrix, every score is a separate sum, and its error changes P, too.
 double DualCoordinateDescent::bound_rounding_of_sum(const GapSums& sums) const {
   const LengthSums lengths = sum_lengths();
   const auto terms = static_cast<double>(rows_.size());
   if (rows_.is_gram()) {
     constexpr double errors_of_kernel =
-        256.0;  // rounding errors of a kernel value, which is a power of a sum
+        256.0;  // a kernel value is a power of a sum, with several rounding errors
     return unit_of_rounding * (terms + errors_of_kernel) * lengths.duals * (lengths.duals + lengths.losses);
   }
   const double weight_error = terms * lengths.duals;

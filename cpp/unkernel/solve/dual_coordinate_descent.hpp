@@ -1,23 +1,24 @@
 // Dual coordinate descent for L2-regularised SVMs, and for regression with the same losses.
 //
-// Problem     see loss.hpp; w = sum_i u_i phi(x_i) is kept up to date.
+// Problem     see loss.hpp; w = sum_i u_i phi(x_i) is updated at every step.
 // Step        sweep.hpp: one row at a time, in closed form
 // Order       a new random permutation in each epoch, from one seeded generator (active_set.cpp). Rows that
 //             stay at a corner of g_i sleep or leave the active set until a certifying pass wakes them.
 // Stop        (P - D) / P <= tolerance, with P and D the primal and dual objectives, so that the tolerance
-//             has the same meaning for every C, n and scale. Each epoch yields an estimate of the gap at no
-//             cost; once the estimate is small enough, a full pass over all rows certifies it or wakes all
-//             rows that are not optimal. D is lowered by a bound of its rounding errors; if this bound is
-//             large compared with the tolerance, w is summed over the rows again.
+//             has the same meaning for every C, n and scale. Each epoch also yields an estimate of the gap.
+//             Once the estimate is small enough, a full pass over all rows certifies it or wakes all rows
+//             that are not optimal. D is lowered by a bound on its rounding errors; if this bound is large
+//             compared with the tolerance, w is summed over the rows again.
 //
 // Three accelerations, all exact:
 //   Growing box   (growing_box.cpp) if costs times |phi_i|^2 are large, u_i needs many epochs to reach its
-//                 bound. So solve roughly for small costs first, then scale u and w by s = min(2, best s for
-//                 the dual) each time the costs double. Every scaling increases the dual objective.
+//                 bound. So the solver starts with small costs, and solves roughly. Each time the costs
+//                 double, it scales u and w by s = min(2, best s for the dual). Every scaling increases the
+//                 dual objective.
 //   Kernel space  (kernel_space.cpp) if few rows still move and mapped rows are long (dense data, degree 3),
-//                 or if the gap falls too slowly, the same solver finishes on the Gram matrix of the moving
-//                 rows (GramRows), where it also moves all free rows together (free_rows.cpp); then w is
-//                 updated and the gap is certified on all rows.
+//                 or if the gap falls too slowly, the same solver finishes on the kernel matrix of the moving
+//                 rows (GramRows), where it also moves all free rows together (free_rows.cpp). Then w is
+//                 updated, and the gap is certified on all rows.
 //   Second order  (second_order.cpp) if the gap falls too slowly and rows or conjunctions are few, an
 //                 interior-point method takes over if it is expected to be cheaper.
 #pragma once
@@ -36,31 +37,31 @@
 
 namespace unkernel::solve {
 
-// One multiplication over the entries of sparse rows takes the time of this number of multiplications in
-// products of dense blocks (base/block_products.hpp).
+// How many multiplications in products of dense blocks (base/block_products.hpp) take as long as one
+// multiplication over the entries of sparse rows.
 inline constexpr double block_speed = 8.0;
 
 class DualCoordinateDescent {
  public:
-  // `weights` must be the w of the u in `coordinates` (for a cold start, w = u = 0), and is updated in place.
-  // `targets` has one number per row, or none if all are 0.
+  // Updates `weights` in place. They must initially be the w of the u in `coordinates`; a cold start has w =
+  // u = 0. `targets` has one number per row, or none if all are 0.
   DualCoordinateDescent(const RowPasses& rows, const Loss& loss, Coordinates coordinates,
                         std::span<double> weights, const DescentOptions& options, Monitor& monitor,
                         std::vector<double> targets = {});
 
-  // Sweeps until the relative duality gap is certified, or the epochs run out.
+  // Sweeps until the relative duality gap is certified, or until the epochs run out.
   Outcome run(Progress progress);
 
-  // Sweeps until the sum of the rows' gap terms is at most `target`. For subproblems, because the tolerance
-  // is relative to the objective of the whole problem.
+  // Sweeps until the gap terms of the rows add up to at most `target`. For subproblems: the tolerance is
+  // relative to the objective of the whole problem.
   void run_part(double target);
 
   const Coordinates& coordinates() const { return state_.coordinates; }
 
  private:
-  // Sums over all rows.
+  // Sums over all rows, for bounds on rounding errors.
   struct LengthSums {
-    double loss_at_zero = 0.0;  // of w = 0
+    double loss_at_zero = 0.0;  // the loss of w = 0
     double duals = 0.0;         // |u_i phi_i|
     double losses = 0.0;        // |phi_i| times the slope of the loss
   };
@@ -83,17 +84,17 @@ class DualCoordinateDescent {
   bool is_probably_converged() const;
   void report_progress(Progress& progress);
 
-  // active_set.cpp
+  // These functions are in active_set.cpp.
   void collect_awake_rows();
   void wake_all_rows();
   void reactivate_awake_rows();
 
-  // growing_box.cpp
+  // These functions are in growing_box.cpp.
   void grow_box(Progress& progress);
   void scale_costs(std::span<const Costs> costs, double scale);
   void scale_solution(double limit);
 
-  // kernel_space.cpp
+  // These functions are in kernel_space.cpp.
   bool is_kernel_space_worthwhile(std::size_t moving) const;
   double kernel_space_cost(std::span<const std::int32_t> moving) const;
   std::vector<std::int32_t> moving_rows() const;
@@ -101,19 +102,20 @@ class DualCoordinateDescent {
   void finish_in_kernel_space(std::span<const std::int32_t> moving);
   void adopt_solution(std::span<const std::int32_t> moving, std::span<const double> solution);
 
-  // free_rows.cpp
+  // These functions are in free_rows.cpp.
   void move_free_rows();
   std::vector<std::int32_t> free_rows() const;
   std::vector<double> best_direction(std::span<const std::int32_t> free) const;
   bool step_in_direction(std::span<const std::int32_t> free, std::span<const double> direction);
 
-  // second_order.cpp
+  // These functions are in second_order.cpp.
   Finish cheapest_finish();
   double cost_of_sweeps();
   struct InteriorPointPlan {
     bool over_columns = false;  // whether to use ColumnSystem instead of RowSystem
     double bytes = 0.0;         // of its matrices, in memory
-    // In multiplications; infinite if the matrix is too large or the method was already tried.
+    // The expected cost in multiplications. Infinite if the matrix is too large or the method was already
+    // tried.
     double cost = 0.0;
   };
   InteriorPointPlan interior_point_plan() const;
@@ -135,15 +137,14 @@ class DualCoordinateDescent {
   std::int64_t next_comparison_ = 32;
   double gap_at_comparison_ = 0.0;
   bool tried_second_order_ = false;
-  double gap_correction_ = 1.0;  // ratio of the last certified gap to the estimate before it
-  double largest_joint_change_ =
-      0.0;  // largest sum of |change of u_i| |phi_i| when many rows changed together
-  double kernel_space_budget_ = 0.0;  // kernel space is used again if it costs less, in multiplications
+  double gap_correction_ = 1.0;        // the last certified gap, relative to the estimate before it
+  double largest_joint_change_ = 0.0;  // largest sum of |change of u_i| |phi_i| over a joint move
+  double kernel_space_budget_ = 0.0;   // multiplications; below it, kernel space is used again
   // The gap before kernel space was last used.
   double gap_before_kernel_space_ = std::numeric_limits<double>::infinity();
-  int kernel_space_failures_ = 0;              // uses of kernel space that lowered the gap too little
-  std::int64_t steps_at_last_joint_move_ = 0;  // number of steps when free rows were last moved together
-  double work_before_free_rows_ = 0.0;         // free rows move together again after steps of this total cost
+  int kernel_space_failures_ = 0;              // how often kernel space lowered the gap too little
+  std::int64_t steps_at_last_joint_move_ = 0;  // number of steps at the last joint move of free rows
+  double work_before_free_rows_ = 0.0;         // further steps must cost this before free rows move again
   double squared_weights_ = 0.0;               // w'w; maintained only while the box grows
   Finish finish_ = Finish::sweeps;
   double largest_matrices_ = 0.0;

@@ -1,13 +1,15 @@
-// Dual coordinate descent on a kernel matrix: moves all free rows together.
+// Dual coordinate descent on a kernel matrix: moves all free rows together. A row is free if its u_i can move
+// in both directions.
 //
 // As long as every row stays on its linear (hinge) or quadratic (squared hinge) piece of g_i, the dual is
-// quadratic in the free rows F, with slope_i the slope of g_i and D its curvature:
+// quadratic in the moves d of the free rows F. With slope_i the slope of g_i, D its curvature, K_FF the
+// kernel matrix of the free rows, and r_i the residual of row i (its score minus its target), it is
 //
 //   max_d  sum_i (slope_i - r_i) d_i - 1/2 d'(K_FF + D) d        r_i = f_i - t_i
 //
 // One factorisation gives the best d. The new u is u + t d, clipped at the ends of the pieces, for the
-// largest t of 1, 1/2, 1/4 .. that increases the dual. Sweeps between such joint steps find the free rows. A
-// joint step is made when the sweeps since the last joint step have cost as much as the step will cost, so
+// largest t of 1, 1/2, 1/4 .. that increases the dual. Sweeps between such joint moves find the free rows. A
+// joint move is made when the sweeps since the last joint move have cost as much as the move will cost. So
 // the total cost is at most twice the cost of the cheaper method alone.
 #include <algorithm>
 #include <cmath>
@@ -40,7 +42,7 @@ Piece piece_at(const Loss& loss, const Costs& costs, double u) {
   const bool overlaps = loss.low > loss.high;
   if (p > 0.0 && (overlaps ? q == 0.0 : u > 0.0)) return {0.0, infinity, loss.low - 0.5 * u / p, 0.5 / p};
   if (q > 0.0 && (overlaps ? p == 0.0 : u < 0.0)) return {-infinity, 0.0, loss.high - 0.5 * u / q, 0.5 / q};
-  return {u, u, 0.0, 0.0};  // only sweeps move rows with both labels, and rows at corners
+  return {u, u, 0.0, 0.0};  // sweeps alone move rows with both labels, and rows at corners
 }
 
 }  // namespace
@@ -57,7 +59,7 @@ std::vector<std::int32_t> DualCoordinateDescent::free_rows() const {
 void DualCoordinateDescent::move_free_rows() {
   constexpr std::size_t max_free_rows = 2048;
   const double rows = static_cast<double>(rows_.size());
-  constexpr double overhead = 500.0;  // multiplications that take the time of the visits per step
+  constexpr double overhead = 500.0;  // the visits per step take as long as this many multiplications
   const double work = static_cast<double>(state_.steps - steps_at_last_joint_move_) * (rows + overhead);
   if (!rows_.is_gram() || work < work_before_free_rows_) return;
   const std::vector<std::int32_t> free = free_rows();
@@ -92,7 +94,7 @@ std::vector<double> DualCoordinateDescent::best_direction(std::span<const std::i
   return direction;
 }
 
-// Returns whether the dual increased.
+// Moves the free rows along the direction; returns whether the dual increased.
 bool DualCoordinateDescent::step_in_direction(std::span<const std::int32_t> free,
                                               std::span<const double> direction) {
   constexpr double min_length = 1.0 / 64.0;

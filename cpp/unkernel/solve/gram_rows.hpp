@@ -1,6 +1,6 @@
-// A row view on a kernel matrix: the "weight vector" is the vector of scores. Reading a score costs one load,
-// and a step costs one pass over a row of the matrix. So this view is faster than mapped rows if there are
-// fewer rows than a mapped row has entries. Takes 8 bytes per pair of rows.
+// A row view on a kernel matrix, whose "weight vector" is the vector of scores. Reading a score costs one
+// load, and a step costs one pass over a row of the matrix. This view is faster than mapped rows if there are
+// fewer rows than entries per mapped row. Takes 8 bytes per pair of rows.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@ namespace unkernel::solve {
 class GramRows {
  public:
   static constexpr bool has_stored_scores =
-      true;  // RowSweep then makes only the steps with the largest gains
+      true;  // tells RowSweep to make only the steps with the largest gains
 
   GramRows(std::vector<double> gram, std::size_t rows) : gram_(std::move(gram)), rows_(rows) {}
 
@@ -24,7 +24,8 @@ class GramRows {
   double squared_norm(std::int64_t i) const { return row(i)[i]; }
   void axpy(std::int64_t i, double step, double* scores) const { add_multiple(step, row(i), scores, rows_); }
   std::size_t dimension() const { return rows_; }
-  // A step over contiguous numbers is eight times as fast as a step over the entries of a mapped row.
+  // Returns the length of a mapped row whose step costs as much: steps over contiguous numbers are eight
+  // times as fast.
   double mean_map_size() const { return static_cast<double>(rows_) / 8.0; }
 
   std::vector<double> gram(std::span<const std::int32_t> subset, int) const {

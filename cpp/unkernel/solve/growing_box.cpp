@@ -1,4 +1,4 @@
-// Dual coordinate descent: solves roughly for small costs first, then lets the box of u grow to full size.
+// Dual coordinate descent: solves roughly for small costs first, then lets the bounds of u grow to full size.
 #include <algorithm>
 #include <vector>
 
@@ -6,13 +6,13 @@
 
 namespace unkernel::solve {
 
-// Does nothing if the box is only a few steps wide, because two epochs per doubling would cost more than they
-// save.
+// Grows the box of u step by step. Does nothing if the box is only a few steps wide, because the two epochs
+// per doubling would cost more than they save.
 void DualCoordinateDescent::grow_box(Progress& progress) {
   if (loss_.squared || state_.coordinates.empty()) return;
   std::vector<Costs> costs;
   double cost = 0.0, loss = 0.0;  // sum of the costs; loss of w = 0
-  double widths = 0.0;            // sum of the widths of the boxes times the curvatures
+  double widths = 0.0;            // sum over rows of box width times curvature
   for (std::int64_t i = 0; i < rows_.size(); ++i) {
     const Coordinate& c = coordinate(i);
     costs.push_back(c.costs);
@@ -20,8 +20,8 @@ void DualCoordinateDescent::grow_box(Progress& progress) {
     loss += loss_of(loss_, c.costs, -target(i));
     widths += (c.costs.positive + c.costs.negative) * c.curvature;
   }
-  // The width of the box in which the first step of a row, which moves its score to the target, ends at the
-  // bound, relative to the width of the whole box.
+  // Start with the box, relative to the full box, in which a row reaches its bound with its first step: the
+  // step that moves its score to the target.
   double scale = static_cast<double>(state_.coordinates.size()) * (loss / cost) / widths;
   constexpr double largest_first_scale = 1.0 / 8.0;
   if (!(scale > 0.0 && scale < largest_first_scale)) return;
@@ -46,8 +46,8 @@ void DualCoordinateDescent::scale_costs(std::span<const Costs> costs, double sca
   }
 }
 
-// Scales u by the s between 1 and `limit` that maximises the dual of equally scaled costs, s sum(g) - s^2/2
-// w'w.
+// Scales u by the s between 1 and `limit` that maximises the dual, s sum(g) - s^2/2 w'w, for costs scaled
+// alike.
 void DualCoordinateDescent::scale_solution(double limit) {
   const double value = dual_value();
   squared_weights_ = 2.0 * (value - state_.dual_objective);

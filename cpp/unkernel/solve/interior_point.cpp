@@ -92,11 +92,12 @@ bool InteriorPoint::iterate() {
     variables_[j].s += length * corrector[j].s;
     variables_[j].t += length * corrector[j].t;
   }
-  compute_residuals();  // adding up changes would accumulate rounding errors
+  compute_residuals();  // adding changes would accumulate rounding errors
   return true;
 }
 
-// Returns the Newton step towards s a = t (c - a) = centre, minus the second-order terms of the predictor.
+// Returns the Newton step towards s a = t (c - a) = centre, corrected by the second-order terms of the
+// predictor.
 std::vector<InteriorPoint::Move> InteriorPoint::solve_for(double centre,
                                                           const std::vector<Move>& predictor) const {
   std::vector<double> right_side(variables_.size());
@@ -120,10 +121,9 @@ std::vector<InteriorPoint::Move> InteriorPoint::solve_for(double centre,
   return moves;
 }
 
-// Returns the change of a variable. If the change of u is known and the row has one label, the variable of
-// that label gets the whole change. If the row has two labels, the change of the variable with the larger
-// curvature is computed from the scores, with little cancellation, and the other variable gets the remaining
-// change.
+// Returns the change of variable j. If the change of u is known and the row has one label, the label's
+// variable gets the whole change. If the row has two labels, the variable with the larger curvature gets a
+// change computed from the scores, with little cancellation; the other variable gets the remainder.
 double InteriorPoint::change_of(std::size_t j, const std::vector<double>& right_side,
                                 const Change& change) const {
   const auto from_scores = [&](std::size_t k) {
@@ -148,7 +148,7 @@ double InteriorPoint::target_t(std::size_t j, double centre, const std::vector<M
   return centre - v.t * slack(v) + (predictor.empty() ? 0.0 : predictor[j].a * predictor[j].t);
 }
 
-// Returns the largest step up to 1 that keeps all positive variables positive.
+// Returns the largest step, up to 1, that keeps all positive variables positive.
 double InteriorPoint::longest_move(const std::vector<Move>& moves) const {
   double longest = 1.0;
   const auto limit = [&](double value, double slope) {

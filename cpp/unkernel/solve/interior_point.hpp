@@ -1,15 +1,15 @@
-// A primal-dual interior-point method for the problem of dual coordinate descent, for problems on which that
-// solver is slow: badly scaled features, large C. It takes about thirty iterations, whatever the
-// conditioning. Each iteration costs one dense factorisation (normal_system.hpp), so the method is used only
-// if conjunctions or rows are few. (Ferris & Munson 2002; Mehrotra's predictor and corrector.)
+// A primal-dual interior-point method for the problem of dual coordinate descent. It is for problems on which
+// that solver is slow: badly scaled features, large C. It takes about thirty iterations, however badly scaled
+// the problem is. Each iteration costs one dense factorisation (normal_system.hpp), so the method is used
+// only if conjunctions or rows are few. (Ferris & Munson 2002; Mehrotra's predictor and corrector.)
 //
-// Each label of a row with a positive cost is a variable a_j with cost c_j, sign y_j and margin m_j, which is
-// `low` of the loss for the positive label and -`high` for the negative label. u_i is the sum of y_j a_j over
-// the labels of row i, and r the residual of the row: its score minus its target.
+// Each label of a row with a positive cost is a variable a_j, with cost c_j, sign y_j and margin m_j. The
+// margin is the loss's `low` for the positive label, and -`high` for the negative label. u_i is the sum of
+// y_j a_j over the labels of row i, and r is the residual of the row: its score minus its target.
 //   min 1/2 |w|^2 + 1/2 sum d_j a_j^2 - sum (m_j + y_j target) a_j,    w = sum_j y_j a_j phi
 //   linear loss: d = 0, 0 <= a_j <= c_j;    squared loss: d = 1 / (2 c), 0 <= a_j
-// With multipliers s of a >= 0 and t of a <= c:
-//   y r - m + d a - s + t = 0,   s a = mu,   t (c - a) = mu,   mu -> 0
+// With multipliers s of a >= 0 and t of a <= c, the optimality conditions, approached as mu goes to 0, are
+//   y r - m + d a - s + t = 0,   s a = mu,   t (c - a) = mu
 #pragma once
 
 #include <cstddef>
@@ -28,8 +28,8 @@ class InteriorPoint {
   InteriorPoint(const Loss& loss, std::span<const Costs> costs, std::span<const double> targets,
                 NormalSystem& system, const Monitor& monitor);
 
-  // Iterates until the gap is at most tolerance times the objective. Returns whether this gap was reached;
-  // rounding errors may prevent it.
+  // Iterates until the gap is at most tolerance times the objective. Returns whether it got there; rounding
+  // errors may prevent it.
   bool run(double tolerance);
 
   std::vector<double> duals() const;
@@ -42,7 +42,7 @@ class InteriorPoint {
     double cost;
     double a;
     double s;
-    double t;  // stays 0 if there is no upper bound
+    double t;  // 0 if there is no upper bound
   };
   struct Move {
     double a, s, t;

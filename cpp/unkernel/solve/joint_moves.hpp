@@ -1,12 +1,12 @@
 // Proximal Newton: minimises the quadratic model, for any representation of its Hessian.
 //
-// A Hessian keeps the gradient of the loss at the current steps. It has the functions
-//   gradient(j)                             of one column
-//   move(j, step)                           after a step of one column
-//   heavy_columns(support)                  number of columns of the support that may be in a preconditioner
-//   fill_gram(gram, columns)                makes the Hessian among these columns available in `gram`
-//   multiply(support, direction, product)   H d, for the columns of the support
-//   move_by_product()                       after steps along the direction of the last multiply()
+// A Hessian keeps the gradient of the loss at the current steps up to date. It has the functions
+//   gradient(j)                             returns the gradient in column j
+//   move(j, step)                           updates the gradient after a step of column j
+//   heavy_columns(support)                  returns how many columns of the support a preconditioner may use
+//   fill_gram(gram, columns)                writes the Hessian of these columns to `gram`
+//   multiply(support, direction, product)   computes H d, for the columns of the support
+//   move_by_product()                       updates the gradient after steps along the last direction
 #pragma once
 
 #include <algorithm>
@@ -27,18 +27,18 @@ namespace unkernel::solve {
 //   (H + r I) d = -slope   by preconditioned conjugate gradients (heavy_columns.hpp).
 //
 // Weights that would change their sign are fixed at 0, and the system is solved again for the other weights,
-// a few times: clipping the path at sign changes alone rarely lowers the model. The ridge r limits moves
+// a few times: merely clipping the path where signs change rarely lowers the model. The ridge r limits moves
 // along dependent columns, where the model is flat. It decreases while full moves succeed, and increases when
 // a move fails.
 //
 // If columns are not nearly dependent, a few directions with a diagonal preconditioner and without a ridge
 // reach the same result in less time. So thorough moves (JointEffort::is_thorough) are made only after moves
-// without a ridge have stagnated, and never for columns of real values: those columns are denser, and more
-// directions would cost more time than they save.
+// without a ridge have stagnated. They are never made for columns of real values, which are denser, so that
+// more directions would cost more time than they save.
 template <class Hessian>
 class ProximalNewton::JointMoves {
  public:
-  // `effort` outlives the moves of one model.
+  // `effort` persists from one model to the next.
   JointMoves(const Penalty& penalty, Model& model, Hessian& hessian, WeightedGram& gram, JointEffort& effort)
       : penalty_(penalty), model_(model), hessian_(hessian), gram_(gram), effort_(effort) {}
 
@@ -92,7 +92,8 @@ class ProximalNewton::JointMoves {
     for (std::size_t k = 0; k < support_.size(); ++k) quotient[k] = residual[k] / diagonal[k];
   }
 
-  // Improves the moves of weights that are not fixed; `start` is the product of the current moves.
+  // Improves the moves of the weights that are not fixed. `start` is the product of the Hessian and the
+  // current moves.
   void solve(std::span<double> moves, std::span<const double> start) {
     const int most_rounds = effort_.is_thorough ? 30 : 20;
     const double extra_ridge = effort_.is_thorough ? effort_.ridge : 0.0;
@@ -132,8 +133,8 @@ class ProximalNewton::JointMoves {
     }
   }
 
-  // Fixes the weights that would change their sign: their moves end at 0. Returns whether any weight was
-  // fixed.
+  // Fixes the weights that would change their sign, so that their moves end at 0. Returns whether any weight
+  // was fixed.
   bool fix_crossing(std::span<double> moves) {
     bool any_fixed = false;
     for (std::size_t k = 0; k < support_.size(); ++k) {
@@ -181,20 +182,20 @@ class ProximalNewton::JointMoves {
   std::optional<HeavyColumns> preconditioner_;
   std::vector<std::size_t> support_;  // columns with a weight
   std::vector<double> slopes_;        // of the support
-  std::vector<bool> fixed_;           // whether the weight ends at 0, by position in the support
+  std::vector<bool> fixed_;           // by position in the support: whether the weight ends at 0
 };
 
-// Runs coordinate descent in random order, with joint moves between passes, until the violations of the
-// optimality conditions are much smaller than in the first pass.
+// Runs coordinate descent in random order, with joint moves between passes. Ends when the optimality
+// conditions are violated much less than in the first pass.
 template <class Hessian>
 void ProximalNewton::descend_with(Hessian& hessian, Model& model, int most_passes) {
   const auto passes_between_moves = [&] { return joint_effort_.is_thorough ? 3 : 5; };
-  constexpr double stagnation = 0.7;  // largest ratio of violations that counts as progress
+  constexpr double stagnation = 0.7;  // a larger ratio of violations counts as no progress
   JointMoves<Hessian> joint(penalty_, model, hessian, gram_, joint_effort_);
   std::vector<std::size_t> order(model.columns.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   double first_violations = 0.0;
-  double violations_at_last_move = 0.0;  // violations of the pass before the last joint move
+  double violations_at_last_move = 0.0;  // in the pass before the last joint move
   double latest_violations = 0.0;
   int passes_since_move = 0;
   for (int pass = 0; pass < most_passes; ++pass) {

@@ -37,7 +37,7 @@ Outcome KernelNewton::run(double tolerance, std::int64_t most_steps, Progress pr
     for (std::size_t i = 0; i < r.size(); ++i) r[i] = -(u_[i] + g_[i]);
     std::vector<double> Kr = kernel_times(r);
     outcome.objective = 0.5 * dot(u_, f_) + loss_.value(f_);
-    double squared = 0.0;  // g'Kg, as Kg = -(Kr + f)
+    double squared = 0.0;  // g'Kg, where Kg = -(Kr + f)
     for (std::size_t i = 0; i < r.size(); ++i) squared -= g_[i] * (Kr[i] + f_[i]);
     outcome.dual_objective = std::max(outcome.dual_objective, loss_.dual(g_, 1.0) - 0.5 * squared);
     outcome.converged = outcome.objective - outcome.dual_objective <= tolerance * outcome.objective;
@@ -73,7 +73,7 @@ std::vector<double> KernelNewton::kernel_times(const std::vector<double>& a) {
   return product;
 }
 
-// Returns D v.
+// Returns D v, where D is the Hessian of the loss in the scores.
 std::vector<double> KernelNewton::multiply_by_curvature(const std::vector<double>& v) const {
   const std::size_t count = loss_.rows();
   const std::size_t outputs = loss_.outputs();
@@ -96,8 +96,8 @@ std::vector<double> KernelNewton::multiply_by_curvature(const std::vector<double
   return result;
 }
 
-// Makes a Newton step from the residual r = -(u + L'(f)) and its product K r. Returns whether it lowered the
-// objective.
+// Makes a Newton step from the residual r = -(u + L'(f)) and its product K r. Returns whether the objective
+// fell.
 bool KernelNewton::step(std::vector<double> r, std::vector<double> Kr, double objective) {
   constexpr int most_rounds = 200;
   constexpr double accuracy = 0.1;

@@ -2,13 +2,13 @@
 //
 // Problem   min_w  1/2 sum_k |w_k|^2 + sum_i L_i(f_i),   f_ik = w_k'phi(x_i) (score_loss.hpp)
 // Space     w_k = sum_i u_ik phi(x_i), so all vectors have one number per row and output. The product K u
-// takes
-//           two passes: the first adds rows to a weight vector, the second computes inner products of rows
-//           with this vector. The kernel matrix K is never formed.
-// Step      (I + DK) d = -(u + L'(f)), with D the Hessian of the loss in the scores, by conjugate gradients
-//           in the inner product a'Kb, in which I + DK is symmetric; one pass per iteration. Then a
+//           takes two passes: the first adds rows to a weight vector, the second computes inner products of
+//           rows with this vector. The kernel matrix K is never formed.
+// Step      (I + DK) d = -(u + L'(f)), with D the Hessian of the loss in the scores, solved by conjugate
+//           gradients in the inner product a'Kb, in which I + DK is symmetric; one pass per iteration. Then a
 //           backtracking line search.
-// Stop      (P - D) / P <= tolerance, D the dual objective at u = -L'(f): sum_i g_i(u_i) - 1/2 u'Ku.
+// Stop      (P - D) / P <= tolerance, where P is the objective and D the dual objective at u = -L'(f):
+//           sum_i g_i(u_i) - 1/2 u'Ku.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ namespace unkernel::solve {
 
 class KernelNewton {
  public:
-  // `coefficients` is the initial u, output-major.
+  // `coefficients` is the initial u, output-major: one number per row for each output.
   KernelNewton(const RowPasses& rows, const ScoreLoss& loss, std::vector<double> coefficients,
                std::size_t dimension, Monitor& monitor);
 
@@ -45,9 +45,9 @@ class KernelNewton {
   const RowPasses& rows_;
   const ScoreLoss& loss_;
   Monitor& monitor_;
-  std::vector<double> u_, f_, g_;  // coefficients, scores Ku, dL/df
-  std::vector<double> curvature_;  // with one output
-  std::vector<double> joint_;      // with several outputs
+  std::vector<double> u_, f_, g_;  // coefficients u, scores f = Ku, gradients dL/df
+  std::vector<double> curvature_;  // for one output
+  std::vector<double> joint_;      // for several outputs
   LargeArray<double> buffer_;      // a weight vector
 };
 

@@ -1,4 +1,4 @@
-// Dual coordinate descent: finishes the last moving rows on their Gram matrix.
+// Dual coordinate descent: finishes the last moving rows on their kernel matrix.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -12,9 +12,9 @@ namespace unkernel::solve {
 
 bool DualCoordinateDescent::is_kernel_space_worthwhile(std::size_t moving) const {
   constexpr double largest_gram = 4096;  // rows; 128 MiB
-  constexpr double saved_epochs = 16;    // epochs that finishing in kernel space saves at least
+  constexpr double saved_epochs = 16;    // kernel space saves at least this many epochs
   const auto rows = static_cast<double>(moving);
-  if (rows_.is_gram()) {  // a step costs time in proportion to the number of rows
+  if (rows_.is_gram()) {  // on a kernel matrix, a step takes time in proportion to the number of rows
     constexpr int most_failures = 3;
     return 4.0 * rows <= static_cast<double>(rows_.size()) && kernel_space_failures_ < most_failures &&
            fits_into_memory(3.0 * sizeof(double) * rows * rows);
@@ -24,8 +24,8 @@ bool DualCoordinateDescent::is_kernel_space_worthwhile(std::size_t moving) const
          rows * rows_.mean_row_size() <= saved_epochs * rows_.mean_map_size();
 }
 
-// Returns the cost in multiplications of computing the kernel between all pairs and moving free rows together
-// a few times; infinite if the matrix would be too large.
+// Returns the cost, in multiplications, of computing the kernel of all pairs of moving rows and then moving
+// the free rows together a few times. Infinite if the matrix would be too large.
 double DualCoordinateDescent::kernel_space_cost(std::span<const std::int32_t> moving) const {
   constexpr double largest_gram = 4096;
   constexpr double rounds = 10.0;
@@ -39,7 +39,7 @@ double DualCoordinateDescent::kernel_space_cost(std::span<const std::int32_t> mo
   return cost * std::pow(4.0, kernel_space_failures_);
 }
 
-// Returns the rows that moved when they were last visited. All other rows are at a corner of g_i.
+// Returns the rows that moved at their last visit. All other rows are at a corner of g_i.
 std::vector<std::int32_t> DualCoordinateDescent::moving_rows() const {
   std::vector<std::int32_t> moving;
   for (const std::int32_t i : active_) {
@@ -48,7 +48,7 @@ std::vector<std::int32_t> DualCoordinateDescent::moving_rows() const {
   return moving;
 }
 
-// Finishes in kernel space if that is cheaper than sweeps. Returns whether it was.
+// Finishes in kernel space if that is cheaper than sweeps. Returns whether kernel space was used.
 bool DualCoordinateDescent::try_kernel_space() {
   if (!allows(Finish::kernel_space) || !rows_.has_kernel()) return false;
   if (state_.epoch < next_kernel_finish_) return false;
@@ -58,7 +58,7 @@ bool DualCoordinateDescent::try_kernel_space() {
   constexpr double min_progress = 0.8;  // factor by which kernel space must lower the gap
   const bool has_progress = state_.estimated_gap <= min_progress * gap_before_kernel_space_;
   if ((is_in_budget || rows_.is_gram()) && !has_progress) {
-    // Waits until cheapest_finish compares the methods again.
+    // Wait until cheapest_finish compares the methods again.
     ++kernel_space_failures_;
     kernel_space_budget_ = 0.0;
     gap_before_kernel_space_ = std::numeric_limits<double>::infinity();
@@ -84,12 +84,12 @@ void DualCoordinateDescent::finish_in_kernel_space(std::span<const std::int32_t>
   const DescentOptions options{options_.tolerance, epochs, state_.random.next(), 1, 0.0, Finish::sweeps};
   DualCoordinateDescent solver(passes, loss_, std::move(part), scores, options, state_.monitor,
                                select_targets(moving));
-  constexpr double share_of_gap = 0.3;  // allowed to the moving rows
+  constexpr double share_of_gap = 0.3;  // that the moving rows may keep
   solver.run_part(share_of_gap * options_.tolerance * std::max(state_.dual_objective, 0.0));
   std::vector<double> solution;
   for (const Coordinate& c : solver.coordinates()) solution.push_back(c.u);
   adopt_solution(moving, solution);
-  next_kernel_finish_ = state_.epoch + 3;  // rows that the certifying pass wakes are swept first
+  next_kernel_finish_ = state_.epoch + 3;  // first sweep the rows that the certifying pass wakes
 }
 
 void DualCoordinateDescent::adopt_solution(std::span<const std::int32_t> moving,

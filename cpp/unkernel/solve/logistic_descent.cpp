@@ -56,7 +56,8 @@ void LogisticDescent::sum_weights() {
   }
 }
 
-// Sums over all rows, in blocks of fixed size, so that the result does not depend on the number of threads.
+// Certifies the gap: sums over all rows, in blocks of fixed size, so that the result does not depend on the
+// number of threads.
 void LogisticDescent::certify(Outcome& outcome) {
   sum_weights();
   std::vector<double> scores(state_.coordinates.size());
@@ -107,10 +108,10 @@ void LogisticDescent::scale_costs(double scale) {
   }
 }
 
-// Does nothing for a start other than 0.
+// Makes epochs with growing costs. Does nothing for a warm start.
 void LogisticDescent::grow_costs(Outcome& outcome, Progress& progress) {
-  constexpr double largest_product = 64.0;  // of the costs of a row and its kernel, on average, at the start
-  constexpr double growth = 4.0;            // in each epoch
+  constexpr double largest_product = 64.0;  // largest mean of a row's costs times its kernel, at the start
+  constexpr double growth = 4.0;            // factor of the costs in each epoch
   double products = 0.0;
   for (const LogisticCoordinate& c : state_.coordinates) {
     if (c.u != 0.0) return;
@@ -127,8 +128,8 @@ void LogisticDescent::grow_costs(Outcome& outcome, Progress& progress) {
   scale_costs(1.0);
 }
 
-// Returns whether the gap falls so slowly that Newton's method is likely to be faster: it takes the time of
-// some fifty epochs.
+// Returns whether the gap falls so slowly that Newton's method, which takes the time of about fifty epochs,
+// is likely to be faster.
 bool LogisticDescent::falls_too_slowly(double goal) const {
   constexpr std::size_t compared = 10;  // epochs
   constexpr double most_epochs = 50.0;

@@ -1,17 +1,17 @@
 // The loop of dual coordinate descent for the logistic loss, compiled for every kind of row view.
 //
-// Visit    For a row with costs p and q, score f and kernel K = phi'phi, the best u for the dual while all
-//          other variables are fixed is u*(t) = p (1 - s(t)) - q s(t), s(t) = 1 / (1 + exp(-t)), at the root
-//          of
+// Visit    A row has costs p and q, score f and kernel K = phi'phi. With all other variables fixed, the best
+// u
+//          for the dual is u*(t) = p (1 - s(t)) - q s(t), s(t) = 1 / (1 + exp(-t)), at the root t of
 //
 //            h(t) = t - f + K (u - u*(t)),            h'(t) = 1 + K (p + q) s(t) (1 - s(t)) > 0.
 //
-//          t is the score after the step. Newton's method starts at t = f, and is kept in the interval where
-//          h changes its sign; the last of its steps is made in u, along the tangent of u*, which saves an
-//          exponential. Mostly one step suffices.
+//          The root t is the score after the step. Newton's method starts at t = f, and is kept in the
+//          interval where h changes its sign. Its last step is made in u, along the tangent of u*, which
+//          saves an exponential. Usually one step suffices.
 //          (The problem in u and its solution are those of Yu, Huang & Lin, Dual coordinate descent methods
-//          for logistic regression and maximum entropy models, Machine Learning 85, 2011; their variable is
-//          u, in which the derivative is infinite at the ends of the interval. In t there are no ends.)
+//          for logistic regression and maximum entropy models, Machine Learning 85, 2011. They solve for u,
+//          where the derivative is infinite at the ends of the interval. t has no such ends.)
 // Gap      The gap term of a row is (p + q) KL(s(t0), s(f)), with t0 the score at which u is best. Sweeps
 //          estimate it to second order; the certifying pass computes it exactly.
 // Revisit  Rows whose gap was larger than the average are visited again, as in sweep.hpp.
@@ -32,7 +32,7 @@
 
 namespace unkernel::solve {
 
-// 32 bytes.
+// The variable of one row: 32 bytes.
 struct LogisticCoordinate {
   double u = 0.0;
   Costs costs;
@@ -52,9 +52,9 @@ struct LogisticState {
   double squared_weights = 0.0;  // w'w
 };
 
-// The loss at a score.
+// The loss of one row at one score.
 struct LogisticPoint {
-  double best_u;    // u*: minus the derivative
+  double best_u;    // u*: minus the first derivative
   double variance;  // the second derivative, (p + q) s (1 - s)
 
   LogisticPoint(const Costs& costs, double score) {
@@ -63,7 +63,7 @@ struct LogisticPoint {
   }
 };
 
-// Returns the u that maximises the dual of one row, from u = c.u and its score.
+// Returns the u that maximises the dual of one row, given the row's current u and score.
 inline double best_logistic_u(const LogisticCoordinate& c, double score, LogisticPoint point) {
   constexpr double short_step = 1e-2;  // the tangent of u* is then off by at most 5e-5 variances
   constexpr int most_steps = 100;
@@ -120,7 +120,7 @@ class LogisticSweep {
   }
 
  private:
-  static constexpr std::size_t header_distance = 16;  // rows ahead, for the two prefetches
+  static constexpr std::size_t header_distance = 16;  // in rows, for the first prefetch
   static constexpr std::size_t row_distance = 8;
 
   void prefetch_after(const std::vector<std::int32_t>& order, std::size_t k) const {
@@ -132,7 +132,7 @@ class LogisticSweep {
     if (k + row_distance < order.size()) rows_.prefetch(order[k + row_distance]);
   }
 
-  // Makes the best step of a row; returns an estimate of its gap before the step.
+  // Makes the best step of a row, and returns an estimate of its gap before the step.
   double visit(std::int32_t i) {
     LogisticCoordinate& c = state_.coordinates[static_cast<std::size_t>(i)];
     const double f = rows_.dot(i, state_.weights.data());

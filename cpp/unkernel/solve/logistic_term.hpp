@@ -1,4 +1,5 @@
-// The logistic loss of one row, p log(1 + exp(-f)) + q log(1 + exp(f)), with the same bits on every machine.
+// The logistic loss of one row, p log(1 + exp(-f)) + q log(1 + exp(f)), with bitwise equal results on every
+// machine.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +17,7 @@ inline double decay(double x) {
   return x;
 }
 
-// Returns log(1 + x) for x >= 0, to a few ulp: the last factor makes up for the rounding of the sum.
+// Returns log(1 + x) for x >= 0, accurate to a few ulp: the last factor corrects the rounding of 1 + x.
 inline double log_of_one_plus(double x) {
   const double sum = 1.0 + x;
   return sum == 1.0 ? x : natural_logarithm(sum) * (x / (sum - 1.0));
@@ -39,7 +40,7 @@ struct LogisticTerm {
     curvature = (c.positive + c.negative) * larger_share * smaller_share;
   }
   static double largest_curvature(const Costs& c) { return 0.25 * (c.negative + c.positive); }
-  // Returns g(u) = -(p-u) log s - (q+u) log(1-s), s = (p-u)/(p+q).
+  // Returns g(u) = -(p-u) log s - (q+u) log(1-s), with s = (p-u)/(p+q).
   static double dual(const Costs& c, double u) {
     const double total = c.positive + c.negative;
     if (total == 0.0) return 0.0;

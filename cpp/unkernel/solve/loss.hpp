@@ -1,24 +1,24 @@
 // The losses of L2-regularised SVMs and of support vector regression, with the functions that the dual solver
 // needs.
 //
-// A row pays its cost p for the distance by which its score is too low, and its cost q for the distance by
-// which its score is too high. With f_i = w'phi_i, a target t_i, and z+ = max(z, 0), the problem and its
-// dual, in one variable per row, are
+// A row pays cost p per unit by which its score is too low, and cost q per unit by which its score is too
+// high. With score f_i = w'phi_i, target t_i, residual r = f_i - t_i, and z+ = max(z, 0), the problem and its
+// dual, which has one variable u_i per row, are
 //
 //   primal   min_w  1/2 w'w + sum_i loss_i(f_i - t_i)      loss(r) = p (low - r)+ + q (r - high)+, or squared
 //   dual     max_u  sum_i [ g_i(u_i) + u_i t_i ] - 1/2 |sum_i u_i phi_i|^2         w = sum_i u_i phi_i
 //
 //   hinge, squared hinge   low = 1, high = -1, t = 0. A row may have both labels: equal rows are merged into
-//                          one row, with a cost for its positive and a cost for its negative occurrences
-//                          (mostly one of the costs is zero). u is y a in the notation of textbooks.
-//   epsilon-insensitive    low = -epsilon, high = epsilon, t = y; epsilon = 0 gives the absolute
-//                          loss or the loss of least squares; p : q = tau : 1 - tau gives a quantile
+//                          one row, with one cost for the positive and one for the negative occurrences
+//                          (usually one of the two is zero). Textbooks write y a for u.
+//   epsilon-insensitive    low = -epsilon, high = epsilon, t = y. epsilon = 0 gives the absolute loss, or
+//                          least squares; p : q = tau : 1 - tau gives the loss of a quantile
 //
 // g(u) = min_r loss(r) + u r is concave:
 //
 //   linear    g(u) = min(p d + u high, q d + u low)         -q <= u <= p;  d = low - high, or 0 if negative
 //   squared   g(u) = u r + loss(r) at the r where           u <= 0 unless p > 0,
-//             that is stationary                            u >= 0 unless q > 0
+//             this sum is stationary                        u >= 0 unless q > 0
 //
 // The duality gap is a sum over rows, each term >= 0:  loss(r) - g(u) + u r.
 #pragma once
@@ -48,8 +48,8 @@ struct Costs {
   double negative = 0.0;  // q
 };
 
-// Each kind of loss defines the range of u, the one-sided slopes of g at u, g, the loss, and the best u for a
-// row, given `other_residual`: the residual of the row minus the row's contribution u * curvature.
+// Each kind of loss provides the range of u, g and its one-sided slopes at u, the loss, and the best u of a
+// row. `other_residual` is the residual of the row minus the row's own contribution, u * curvature.
 class LinearLoss {
  public:
   static constexpr bool boxed = true;
@@ -87,7 +87,7 @@ class LinearLoss {
  private:
   double low_, high_;
   double steep_, flat_;  // the slopes of g to the left and to the right of its kink
-  double overlap_;       // length of the interval of residuals in which both costs are paid
+  double overlap_;       // length of the interval of residuals where both costs are paid
   double overlaps_;      // 1 if this interval is not empty, else 0
 };
 
@@ -133,7 +133,7 @@ class SquaredLoss {
   }
 
  private:
-  // Returns the residual at which the loss has slope -u, or any residual for a row without costs.
+  // Returns the residual at which the loss has slope -u. For a row without costs, any residual will do.
   double stationary(const Costs& c, double u) const {
     if (!overlaps_ && u == 0.0) return low_;
     if (!overlaps_) return u > 0.0 ? at_low(c, u) : at_high(c, u);
@@ -150,13 +150,13 @@ class SquaredLoss {
   bool overlaps_;
 };
 
-// Calls body with a LinearLoss or a SquaredLoss, for loops that are compiled for both.
+// Calls `body` with a LinearLoss or a SquaredLoss, so that loops are compiled for both.
 template <class Body>
 decltype(auto) with_loss(const Loss& loss, const Body& body) {
   return loss.squared ? body(SquaredLoss(loss)) : body(LinearLoss(loss));
 }
 
-// The same functions for a loss that is chosen at run time, for infrequent calls.
+// These functions choose the kind of loss at run time, for infrequent calls.
 inline double low_of(const Loss& loss, const Costs& c) {
   return with_loss(loss, [&](const auto& kind) { return kind.low(c); });
 }

@@ -11,9 +11,9 @@
 
 namespace unkernel::solve {
 
-// Shuffles blocks of a thousand neighbours and the rows in each block, if there are many rows: convergence is
-// as good as with a full shuffle, and an epoch takes half the time, because neighbours share pages and cache
-// lines.
+// Shuffles the rows. If there are many rows, shuffles blocks of a thousand neighbours, and the rows in each
+// block: convergence is as good as with a full shuffle, and an epoch takes half the time, because neighbours
+// share pages and cache lines.
 inline void shuffle_neighbours(Random& random, std::vector<std::int32_t>& rows,
                                std::vector<std::int32_t>& buffer) {
   constexpr std::size_t neighbours = 1024;

@@ -15,7 +15,7 @@ namespace unkernel::solve {
 // over the entries.
 bool ProximalNewton::is_gram_cheaper(const Model& model) const {
   constexpr double usual_passes = 50.0;
-  constexpr double random_access = 2.0;  // time, in sequential accesses
+  constexpr double random_access = 2.0;  // takes the time of this many sequential accesses
   constexpr std::size_t most_columns = 4096;
   if (model.columns.size() > most_columns) return false;
   std::vector<std::int32_t> count(rows_, 0);
@@ -80,15 +80,16 @@ double ProximalNewton::best_step(const Model& model, std::size_t j, double gradi
   return -weight;
 }
 
-// A step to 0 ends exactly at 0: a weight other than 0 because of rounding would count as a nonzero weight.
+// A step to 0 must end exactly at 0, because a weight that differs by a rounding error would count as
+// nonzero.
 void ProximalNewton::apply_step(Model& model, std::size_t j, double step) {
   const double weight = model.weights[j] + model.steps[j];
   model.steps[j] = step == -weight ? -model.weights[j] : model.steps[j] + step;
 }
 
-// Coordinate descent on the quadratic model in random order, until the violations of the optimality
-// conditions are much smaller than in the first pass. `gradient` returns the current gradient of a column of
-// the model; `after_step` is called after each step.
+// Runs coordinate descent on the quadratic model in random order, until the optimality conditions are
+// violated much less than in the first pass. `gradient` returns the current gradient of a column of the
+// model; `after_step` is called after each step.
 template <class Gradient, class AfterStep>
 void ProximalNewton::descend_in_passes(Model& model, int most_passes, const Gradient& gradient,
                                        const AfterStep& after_step) {
@@ -111,9 +112,9 @@ void ProximalNewton::descend_in_passes(Model& model, int most_passes, const Grad
   }
 }
 
-// Computes products with H = X'CX from the entries of the columns, where C has the rows' curvatures. Columns
-// that are not uniform store V = sqrt(C) X, and H = V'V. Uniform columns store no values, and the residual is
-// C X d.
+// Computes products with the Hessian H = X'CX from the entries of the columns X, where C is the diagonal of
+// the rows' curvatures. Columns that are not uniform store V = sqrt(C) X, and H = V'V. Uniform columns store
+// no values, and their residual is C X d.
 template <bool Uniform>
 class ProximalNewton::EntryHessian {
  public:
@@ -133,8 +134,8 @@ class ProximalNewton::EntryHessian {
     }
   }
 
-  // Returns the largest number of heavy columns for which forming their part of the Hessian costs no more
-  // than a few products with the whole support.
+  // Returns the largest number of heavy columns whose Hessian costs no more to form than a few products with
+  // the whole support.
   std::size_t heavy_columns(std::span<const std::size_t> support) const {
     constexpr double most_products = 20.0;
     double entries = 0.0;
@@ -145,7 +146,7 @@ class ProximalNewton::EntryHessian {
     return share >= 1.0 ? most_heavy_columns : static_cast<std::size_t>(share * most_heavy_columns);
   }
   void fill_gram(WeightedGram& gram, std::span<const std::int32_t> columns) const {
-    constexpr double slack = 0.2;  // enough accuracy for a preconditioner
+    constexpr double slack = 0.2;  // a preconditioner needs no more accuracy
     gram.update(columns, curvature_, slack);
   }
 
@@ -195,7 +196,7 @@ void ProximalNewton::descend(Model& model) {
   columns_.uniform() ? descend_on_entries(std::true_type{}) : descend_on_entries(std::false_type{});
 }
 
-// Makes a few passes over the columns in place, without preparing the Hessian or the entries.
+// Makes a few passes over the columns in place, without forming the Hessian or copying the entries.
 void ProximalNewton::descend_in_place(Model& model) {
   std::vector<double> change(rows_, 0.0);  // of the gradients
   const auto visit = [&](auto uniform) {
@@ -229,8 +230,8 @@ void ProximalNewton::descend_in_place(Model& model) {
   columns_.uniform() ? visit(std::true_type{}) : visit(std::false_type{});
 }
 
-// The Hessian of row i in its scores is diag(a) - a a'/n + e I, where e is the damping. Its product with the
-// row's changes t is a_k (t_k - m) + e t_k, where m = a't / n.
+// The Hessian of row i in its scores is diag(a) - a a'/n + e I, where e is the damping. Its product with
+// score changes t is a_k (t_k - m) + e t_k for output k, where m = a't / n.
 void ProximalNewton::descend_jointly(Model& model) {
   const std::size_t outputs = weights_.size();
   std::vector<double> a(rows_ * outputs), t(rows_ * outputs, 0.0), m(rows_, 0.0), e(rows_), n(rows_, 0.0);

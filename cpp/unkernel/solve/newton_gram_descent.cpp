@@ -8,7 +8,7 @@
 
 namespace unkernel::solve {
 
-// The Hessian of the columns in memory.
+// Stores the Hessian of the columns in memory.
 class ProximalNewton::GramHessian {
  public:
   GramHessian(const WeightedGram& gram, Model& model)
@@ -25,7 +25,7 @@ class ProximalNewton::GramHessian {
 
   std::size_t heavy_columns(std::span<const std::size_t>) const { return most_heavy_columns; }
   void fill_gram(WeightedGram&, std::span<const std::int32_t>) const {
-  }  // all columns are members of the matrix already
+  }  // all columns are already in the matrix
 
   void multiply(std::span<const std::size_t> support, std::span<const double> direction,
                 std::span<double> product) {
@@ -50,11 +50,11 @@ class ProximalNewton::GramHessian {
 };
 
 void ProximalNewton::descend_on_gram(Model& model) {
-  // Far from the optimum, the error of the quadratic model is larger than the error of its approximate
-  // minimum, so a few passes are enough.
+  // Far from the optimum, the model itself is less accurate than its approximate minimum, so a few passes are
+  // enough.
   const bool is_far = objective_ - dual_objective_ > 0.1 * objective_;
   const int most_passes = had_rough_steps_ && is_far ? 50 : 500;
-  constexpr double slack = 0.2;  // curvatures with this relative error give nearly the same model
+  constexpr double slack = 0.2;  // relative error of curvatures; nearly the same model
   gram_.update(model.columns, curvature_, slack);
   GramHessian hessian(gram_, model);
   descend_with(hessian, model, most_passes);

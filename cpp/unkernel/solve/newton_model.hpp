@@ -1,4 +1,4 @@
-// The quadratic model of a proximal Newton step. Included by the sources of ProximalNewton only.
+// The quadratic model of a proximal Newton step. Only the sources of ProximalNewton include this file.
 #pragma once
 
 #include <cstddef>
@@ -10,11 +10,11 @@
 namespace unkernel::solve {
 
 inline constexpr std::size_t most_heavy_columns = 500;
-inline constexpr double ridge = 1e-12;  // prevents an infinite step for a column without curvature
+inline constexpr double ridge = 1e-12;  // prevents an infinite step of a column without curvature
 
 struct ProximalNewton::Model {
   std::vector<std::int32_t> columns;
-  std::vector<std::size_t> outputs;  // of each column; a column may occur for several outputs
+  std::vector<std::size_t> outputs;  // by column; a column may occur once per output
   std::vector<std::size_t> offsets{0};
   std::vector<std::int32_t> rows;     // of the entries; only rows with a curvature are numbered
   std::vector<double> row_curvature;  // of the renumbered rows

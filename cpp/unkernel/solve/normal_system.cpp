@@ -8,7 +8,7 @@
 namespace unkernel::solve {
 namespace {
 
-// The matrices are I plus a positive semidefinite matrix, so pivots below 1 come from rounding errors.
+// The matrices are I plus a positive semidefinite matrix, so only rounding errors make pivots smaller than 1.
 constexpr double least_pivot_of_identity = 1e-8;
 
 double dot(const double* a, const double* b, std::size_t count) {
@@ -26,8 +26,8 @@ double dot(const double* a, const double* b, std::size_t count) {
 
 }  // namespace
 
-// Factors one block of columns after another, and subtracts the contribution of each block from all later
-// columns as a product of blocks.
+// Factors the columns in blocks. Subtracts the contribution of each block from all later columns, as a
+// product of blocks.
 void Cholesky::factor(double least_pivot) {
   constexpr std::size_t block_columns = 64;
   for (std::size_t begin = 0; begin < size_; begin += block_columns) {
@@ -127,7 +127,7 @@ std::vector<double> ColumnSystem::scores(std::span<const double> u) const {
   return multiply_rows(combine_rows(u));
 }
 
-// x = (I + sum E_i phi_i phi_i')^-1 sum e_i phi_i is the change of w, and df = phi'x.
+// The change of w is x = (I + sum E_i phi_i phi_i')^-1 sum e_i phi_i, and the change of scores is df = phi'x.
 Change ColumnSystem::solve(std::span<const double> e) const {
   std::vector<double> x = combine_rows(e);
   matrix_.solve(x);
@@ -145,7 +145,8 @@ void RowSystem::factor(std::span<const double> E) {
   matrix_.factor(least_pivot_of_identity);
 }
 
-// du = sqrt(E) (I + sqrt(E) K sqrt(E))^-1 e / sqrt(E): no cancellation, however large E is.
+// The change of u is du = sqrt(E) (I + sqrt(E) K sqrt(E))^-1 e / sqrt(E), without cancellation even for huge
+// E.
 Change RowSystem::solve(std::span<const double> e) const {
   std::vector<double> u(e.size());
   for (std::size_t i = 0; i < u.size(); ++i) u[i] = e[i] / root_[i];

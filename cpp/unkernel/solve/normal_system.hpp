@@ -1,9 +1,9 @@
-// The linear systems of the interior-point method, in two forms: one over columns, one over rows.
+// Solves the linear systems of the interior-point method in two forms: one over columns, one over rows.
 //
-// Given weights E_i > 0 and right-hand sides e_i per row, both forms solve du + E K du = e for the change of
-// u, with K the kernel matrix. Both forms return the change of scores df = K du, and du if it can be computed
-// without cancellation. ColumnSystem factors a matrix over columns, for few conjunctions and many rows;
-// RowSystem factors a matrix over rows.
+// Given a weight E_i > 0 and a right-hand side e_i for each row, both forms solve du + E K du = e for the
+// change du of u, where K is the kernel matrix. Both return the change of scores df = K du, and also du if it
+// can be computed without cancellation. ColumnSystem factors a matrix over columns, for few conjunctions and
+// many rows. RowSystem factors a matrix over rows.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +22,8 @@ class Cholesky {
   double* row(std::size_t i) { return entries_.data() + i * size_; }
   const double* row(std::size_t i) const { return entries_.data() + i * size_; }
   void clear() { entries_.assign(entries_.size(), 0.0); }
-  // Raises pivots to at least `least_pivot`: smaller pivots come from rounding errors or dependent rows.
+  // Factors the matrix. Raises pivots to at least `least_pivot`, because smaller pivots come from rounding
+  // errors or dependent rows.
   void factor(double least_pivot);
   void solve(std::span<double> x) const;  // in place
 
@@ -32,7 +33,7 @@ class Cholesky {
 };
 
 struct Change {
-  std::vector<double> u;  // empty if it must be computed from the scores
+  std::vector<double> u;  // empty if the caller must compute it from the scores
   std::vector<double> scores;
 };
 
@@ -44,7 +45,7 @@ class NormalSystem {
   virtual Change solve(std::span<const double> e) const = 0;
 };
 
-// Mapped rows as explicit lists, with ascending columns in each row.
+// Mapped rows as explicit lists of columns and values; columns ascend in each row.
 struct MappedRows {
   std::vector<std::int64_t> offsets{0};
   std::vector<std::int32_t> columns;
@@ -67,7 +68,7 @@ class ColumnSystem final : public NormalSystem {
 
   MappedRows rows_;
   int threads_;
-  bool uses_blocks_;  // whether mapped rows are so dense that they are multiplied as dense blocks
+  bool uses_blocks_;  // mapped rows are dense enough to be multiplied as dense blocks
   Cholesky matrix_;   // I + sum E_i phi_i phi_i'
 };
 
@@ -81,7 +82,7 @@ class RowSystem final : public NormalSystem {
  private:
   std::vector<double> gram_;
   std::vector<double> root_;  // sqrt(E_i)
-  Cholesky matrix_;           // I + sqrt(E) K sqrt(E), well conditioned whatever E is
+  Cholesky matrix_;           // I + sqrt(E) K sqrt(E); well conditioned for every E
 };
 
 }  // namespace unkernel::solve

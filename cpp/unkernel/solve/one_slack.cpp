@@ -10,16 +10,16 @@
 namespace unkernel::solve {
 namespace {
 
-// OCAS's mu: the place of a cut between the best point of the line (0) and the proposal (1).
+// The point of a new cut on the line from the best point (0) to the proposal (1); mu of OCAS.
 constexpr double towards_proposal = 0.1;
 constexpr double dual_accuracy = 0.05;  // accuracy of the dual, relative to the remaining gap
 constexpr int most_bisections = 12;
 constexpr double longest_step = 64.0;
-// Beyond this multiple of the objective at w = 0, the terms of the dual cancel and leave only rounding
-// errors.
+// Largest ratio of a term of the dual to the objective at w = 0. For larger terms, cancellation leaves only
+// rounding errors.
 constexpr double largest_dual_term = 1e19;
 
-// The penalty on the line from the best weights w to the proposal w + d: 1/2 |w + t d|^2.
+// The penalty on the line from the best weights w to the proposal w + d: 1/2 |w + t d|^2 at step t.
 struct Parabola {
   double constant;  // 1/2 w'w
   double linear;    // w'd
@@ -34,9 +34,9 @@ struct LineMinimum {
   double value = std::numeric_limits<double>::infinity();
 };
 
-// Minimises a convex function on t >= 0 by its slopes. The secant rule, which is exact for parabolas, shrinks
-// the bracket, with bisection as a safeguard. If each evaluation involves communication, a grid of steps in
-// the bracket is evaluated instead.
+// Minimises a convex function on t >= 0 by its slopes. Shrinks the bracket by the secant rule, which is exact
+// for parabolas, with bisection as a safeguard. If each evaluation involves communication, evaluates a grid
+// of steps in the bracket instead.
 class LineSearch {
  public:
   LineSearch(Risk& risk, const Parabola& parabola, double C) : risk_(risk), parabola_(parabola), C_(C) {}
@@ -145,7 +145,7 @@ class OneSlack {
   }
 
   // Adds the cut at the risk's first guess, which gives a better lower bound than the cut at w = 0. Returns
-  // whether the risk has a guess.
+  // whether the risk made a guess.
   bool follow_first_guess() {
     LargeVector<double> gradient(best_weights_.size());
     double offset = 0.0;
@@ -157,8 +157,8 @@ class OneSlack {
     return true;
   }
 
-  // Returns whether w = 0 before the first round. For a tiny C, w = 0 is within the tolerance, but weights of
-  // 0 could not rank rows, so one round is made.
+  // Returns whether w is still 0. For a tiny C, w = 0 is within the tolerance, but cannot rank rows, so the
+  // solver makes one round.
   bool has_not_moved() const {
     return outcome_.rounds == 0 && outcome_.objective > 0.0 &&
            std::ranges::all_of(best_weights_, [](double w) { return w == 0.0; });
@@ -178,8 +178,8 @@ class OneSlack {
     }
   }
 
-  // Throws if double precision cannot bound the optimum, because the terms of the dual differ too much in
-  // size.
+  // Throws std::invalid_argument if double precision cannot bound the optimum, because the dual's terms
+  // differ too much in size.
   void check_scale(std::span<const double> gradient) const {
     const double term = 0.5 * options_.C * options_.C * bundle_.product(gradient, gradient);
     if (term > largest_dual_term * objective_at_zero_) {

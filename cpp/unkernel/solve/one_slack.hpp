@@ -1,12 +1,12 @@
-// Cutting planes with one slack variable, for any convex risk.
+// Cutting planes with one slack variable, for any convex risk R.
 //
 // Problem   min_w  P(w) = 1/2 w'w + C R(w)
-// Method    Joachims (2006), Algorithm 1, with the optimised cuts of OCAS (Franc & Sonnenburg 2008): each
-//           round solves the small dual of all cuts (bundle.hpp), which proposes weights and a lower bound D;
-//           a line search from the best weights so far towards the proposal yields the next best weights; the
-//           new cut is at a point slightly further towards the proposal. The first proposal is the first
-//           guess of the risk, if it has one.
-// Rounds    O(C / gap) in theory, whatever the number of rows; a dozen or two in practice.
+// Method    Joachims (2006), Algorithm 1, with the optimised cuts of OCAS (Franc & Sonnenburg 2008). Each
+//           round solves the small dual of all cuts (bundle.hpp), which proposes weights and gives a lower
+//           bound D. A line search from the best weights so far towards the proposal yields the next best
+//           weights. The new cut is made slightly further towards the proposal. If the risk offers a first
+//           guess, it is the first proposal.
+// Rounds    O(C / gap) in theory, for any number of rows; a dozen or two in practice.
 // Stop      (P - D) / P <= tolerance, with P at the best weights and D the best bound: a true duality gap.
 #pragma once
 
@@ -26,7 +26,7 @@ struct OneSlackOptions {
   double C;
   double tolerance;
   std::int64_t max_rounds;
-  int threads;  // for weights and inner products of cuts; the risk has its own threads
+  int threads;  // for weights and products of cuts; the risk has its own threads
 };
 
 struct OneSlackOutcome {
@@ -37,12 +37,12 @@ struct OneSlackOutcome {
   History history;
 };
 
-// Called after every round on the working thread, with the cuts, the best weights and the progress.
+// Receives the cuts, the best weights and the progress after every round, on the working thread.
 using RoundObserver =
     std::function<void(const Bundle&, std::span<const double> weights, const OneSlackOutcome&)>;
 
-// Minimises P from the initial `weights` (zeros, or a good guess), which the result overwrites. `bundle` may
-// hold cuts of the same risk; new cuts are added to it.
+// Minimises P, starting from `weights` (zeros, or a good guess), and overwrites them with the result.
+// `bundle` may hold cuts of the same risk; new cuts are added to it.
 OneSlackOutcome minimise_one_slack(Risk& risk, const OneSlackOptions& options, Bundle& bundle,
                                    std::span<double> weights, Progress progress, Monitor& monitor,
                                    const RoundObserver& observe);

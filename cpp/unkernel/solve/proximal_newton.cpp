@@ -8,7 +8,7 @@
 namespace unkernel::solve {
 namespace {
 
-// Returns the maximum of a concave function on [0, high].
+// Returns the largest value of a concave function on [0, high].
 template <class Function>
 double largest_value(const Function& value, double high) {
   constexpr double golden = 0.6180339887498949;
@@ -104,7 +104,7 @@ void ProximalNewton::evaluate() {
   dual_objective_ = best_dual(loss_, gradients_, penalty_, strengths, largest);
 }
 
-// Returns the amount by which a column violates its optimality condition.
+// Returns by how much a column violates its optimality condition.
 double ProximalNewton::violation(std::size_t j, std::size_t output) const {
   const double weight = weights_[output][j];
   const double gradient = column_gradients_[output][j] + penalty_.l2 * weight;
@@ -128,7 +128,7 @@ bool ProximalNewton::run(double gap, std::int64_t most_steps, bool rough) {
   return true;
 }
 
-// Sets the factor by which the violation of the model must fall. The gap falls by about the same factor.
+// Sets the factor by which the model's violation must fall. The gap falls by about the same factor.
 void ProximalNewton::choose_accuracy(double gap) {
   model_accuracy_ = std::clamp(0.3 * gap / (objective_ - dual_objective_), 0.1, 0.3);
 }

@@ -2,25 +2,24 @@
 //
 // Problem   min_w  sum_jk [ l1 |w_jk| + l2/2 w_jk^2 ] + sum_i L_i(f_i),   f_ik = sum_j x_ij w_jk
 //           (score_loss.hpp)
-// Step      replaces the loss by its second-order model at the current scores, minimises the model by
-//           coordinate descent (soft-thresholded Newton steps, columns in random order) until its violation
-//           has fallen to a tenth (less accurately if that suffices for the requested gap), then runs a
-//           backtracking line search along the result (Yuan, Ho & Lin, An improved GLMNET for l1-regularized
-//           logistic regression, JMLR 13, 2012). The squared hinge has a generalised second derivative, which
-//           is zero for rows beyond their margin; the model ignores these rows. The descent works on the
-//           entries of the columns or on the model's Hessian, whichever is cheaper, with joint moves of all
-//           nonzero weights between passes (joint_moves.hpp). For several outputs, it works on the entries
-//           and moves the weights of all outputs. Rough steps make only a few passes. A curvature in the
-//           Hessian is updated once it has changed by more than a fifth.
+// Step      replaces the loss by its second-order model at the current scores. Minimises the model by
+//           coordinate descent: soft-thresholded Newton steps, with columns in random order, until its
+//           violation has fallen to a tenth (less accurately if that suffices for the requested gap). Then
+//           runs a backtracking line search along the result (Yuan, Ho & Lin, An improved GLMNET for
+//           l1-regularized logistic regression, JMLR 13, 2012). The squared hinge has a generalised second
+//           derivative, which is zero for rows beyond their margin; the model ignores these rows. The descent
+//           works on the entries of the columns or on the model's Hessian, whichever is cheaper, and moves
+//           all nonzero weights together between passes (joint_moves.hpp). For several outputs, it works on
+//           the entries and moves the weights of all outputs. Rough steps make only a few passes. The Hessian
+//           takes up a changed curvature only after a change by more than a fifth.
 // Damping   if line searches end early, the curvatures c_i of the model become c_i + t (max_i - c_i), with
-// max_i
-//           the largest possible curvature. t grows up to 1, where the model is an upper bound of the loss
-//           and full steps always succeed, and falls again when full steps succeed.
-// Shrinking the model of a step does not contain columns with w = 0 whose gradient is inside (-l1, l1) by
-// more
+//           max_i the largest possible curvature. t grows up to 1, where the model is an upper bound of the
+//           loss and full steps always succeed. It falls again when full steps succeed.
+// Shrinking the model of a step leaves out columns with w = 0 whose gradient is inside (-l1, l1), by more
 //           than the largest violation.
-// Stop      P - D <= the requested gap. D is computed from the gradients of the losses, which are scaled if
-//           l2 = 0 so that no column violates |x_j'u| <= l1.
+// Stop      P - D <= the requested gap, for the primal objective P and the dual objective D. D is computed
+//           from the gradients of the losses; if l2 = 0, these are scaled so that no column violates
+//           |x_j'u| <= l1.
 #pragma once
 
 #include <cstdint>
@@ -40,21 +39,21 @@ struct Penalty {
   double l2;
 };
 
-// Returns the best dual objective along scale * u: `strengths` lists the |x_j'u| that exceed l1; `largest` is
-// the largest |x_j'u|. If l2 > 0 a violated constraint costs (|x_j'u| - l1)^2 / (2 l2), otherwise no
-// constraint may be violated.
+// Returns the best dual objective along scale * u. `strengths` lists the |x_j'u| that exceed l1, and
+// `largest` is the largest |x_j'u|. If l2 > 0, a violated constraint costs (|x_j'u| - l1)^2 / (2 l2);
+// otherwise no constraint may be violated.
 double best_dual(const ScoreLoss& loss, std::span<const double> gradients, const Penalty& penalty,
                  std::span<const double> strengths, double largest);
 
 class ProximalNewton {
  public:
-  // Columns may be added later; their weights start at 0.
+  // The caller may add columns later; their weights start at 0.
   ProximalNewton(const SparseColumns& columns, const ScoreLoss& loss, const Penalty& penalty,
                  std::uint64_t seed, Monitor& monitor);
 
-  // Makes at most `most_steps` steps, until P - D <= `gap` for the current columns. Returns whether this gap
-  // was reached. With `rough`, minimises each model by a few passes only, which saves time if columns will be
-  // added.
+  // Makes at most `most_steps` steps, until P - D <= `gap` for the current columns. Returns whether it
+  // reached this gap. `rough` minimises each model by a few passes only, which saves time if more columns
+  // will be added.
   bool run(double gap, std::int64_t most_steps, bool rough = false);
 
   // Adds to the weight of a column for one output, and updates the scores.
@@ -66,7 +65,7 @@ class ProximalNewton {
   std::span<const double> weights(std::size_t output) const { return weights_[output]; }
   // Returns dL/df of all outputs at the current scores, output-major.
   std::span<const double> gradients() const { return gradients_; }
-  // Updates objective, gradients and (for the current columns) dual objective.
+  // Updates the objective, the gradients and, for the current columns, the dual objective.
   void evaluate();
 
  private:
@@ -123,7 +122,7 @@ class ProximalNewton {
   std::vector<double> largest_curvature_;
   double damping_ = 0.0;
   JointEffort joint_effort_;
-  double model_accuracy_ = 0.1;                        // the violation of a model must fall by this factor
+  double model_accuracy_ = 0.1;                        // a model's violation must fall by this factor
   bool had_rough_steps_ = false;                       // whether rough steps were requested
   std::vector<std::vector<double>> column_gradients_;  // by output
   double objective_ = 0.0;

@@ -1,5 +1,6 @@
-// Type erasure of row views: with one virtual call per pass over many rows, solvers are compiled once, rather
-// than once per kind of row view. The functions for a single row are slow; do not call them in inner loops.
+// Type erasure of row views. Solvers make one virtual call per pass over many rows, so they are compiled once
+// instead of once per kind of row view. The functions for a single row are slow; do not call them in inner
+// loops.
 #pragma once
 
 #include <concepts>
@@ -25,16 +26,17 @@ class RowPasses {
   virtual void axpy(std::int64_t i, double step, double* weights) const = 0;  // w += step phi(x_i)
   virtual double squared_norm(std::int64_t i) const = 0;                      // phi(x_i)' phi(x_i)
 
-  // For rows [begin, end): `dots` computes scores[i] = w' phi(x_i); `add` computes w += steps[i] phi(x_i).
+  // `dots` computes scores[i] = w' phi(x_i) for rows [begin, end); `add` computes w += sum_i steps[i]
+  // phi(x_i).
   virtual void dots(std::int64_t begin, std::int64_t end, const double* weights, double* scores) const = 0;
   virtual void add(std::int64_t begin, std::int64_t end, const double* steps, double* weights) const = 0;
 
-  // The loops of dual coordinate descent (sweep.hpp).
+  // Run the loops of dual coordinate descent (sweep.hpp).
   virtual void visit_awake_rows(const Loss& loss, SweepState& state) const = 0;
   virtual void revisit_busy_rows(const Loss& loss, SweepState& state) const = 0;
   virtual GapSums certify(const Loss& loss, SweepState& state, std::int64_t begin,
                           std::int64_t end) const = 0;
-  // An epoch of dual coordinate descent for the logistic loss (logistic_sweep.hpp).
+  // Runs an epoch of dual coordinate descent for the logistic loss (logistic_sweep.hpp).
   virtual void visit_logistic_rows(LogisticState& state) const = 0;
 
   // --- Supported by some views only ---
@@ -56,7 +58,7 @@ class RowPasses {
   }
 };
 
-// The passes over `rows`, which must outlive this object.
+// Passes over `rows`, which must outlive this object.
 template <TrainingRows Rows>
 class PassesOver final : public RowPasses {
  public:

@@ -12,8 +12,8 @@ namespace {
 constexpr std::int64_t most_sums = 16;
 constexpr std::int64_t rows_per_task = 256;
 
-// Returns the number of pieces. Each piece clears and adds a whole weight vector, so the rows of a piece must
-// have several times as many entries as this vector.
+// Returns the number of pieces. Each piece clears and adds a whole weight vector, so its rows must have
+// several times as many entries as this vector.
 std::int64_t choose_piece_count(const RowPasses& rows, std::size_t dimension) {
   if (!rows.has_kernel()) return 1;
   const double entries = static_cast<double>(rows.size()) * rows.mean_map_size();

@@ -1,5 +1,5 @@
-// Sums of mapped rows, and scores of all rows, on several threads. The results do not depend on the number of
-// threads.
+// Sums mapped rows, and computes the scores of all rows, on several threads. The results do not depend on the
+// number of threads.
 #pragma once
 
 #include <span>

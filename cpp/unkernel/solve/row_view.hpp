@@ -1,12 +1,11 @@
 // The interface between solvers and training sets.
 //
 // A row view represents the mapped rows phi(x_0) .. phi(x_{l-1}), which may be stored, condensed, or computed
-// on demand. The weight vector is not part of the view, so that several problems (classes) can share one
-// view.
+// on demand. The weight vector is not part of the view, so several problems (classes) can share one view.
 //
-// Views keep weights in *score space*: with phi_T(x) = c_T m_T(x), c_T a constant of the map and m_T the bare
-// monomial, the stored vector is v_T = c_T w_T. A score is then a plain sum of v_T m_T, and a step w += a
-// phi(x) becomes v_T += a c_T^2 m_T, without square roots.
+// Weights are in *score space*: with phi_T(x) = c_T m_T(x), where c_T is a constant of the map and m_T the
+// plain monomial, the stored vector is v_T = c_T w_T. A score is then a plain sum of v_T m_T, and a step w +=
+// a phi(x) becomes v_T += a c_T^2 m_T, without square roots.
 #pragma once
 
 #include <concepts>
@@ -29,7 +28,7 @@ concept TrainingRows =
       rows.prefetch(i);                                  // the row itself
     };
 
-// A row view that also evaluates the kernel between its rows and gives the size of its mapped rows.
+// A row view that can also evaluate the kernel of its rows, and reports the size of its mapped rows.
 template <class Rows>
 concept KernelView =
     TrainingRows<Rows> && requires(const Rows& rows, std::span<const std::int32_t> subset, int threads) {
@@ -37,7 +36,7 @@ concept KernelView =
       { rows.mean_map_size() } -> std::same_as<double>;                     // non-zeros of phi(x)
     };
 
-// A row view that also lists its mapped rows phi(x) explicitly, for problems with few columns.
+// A row view that can also list its mapped rows phi(x) explicitly, for problems with few columns.
 template <class Rows>
 concept MappedView = KernelView<Rows> && requires(const Rows& rows) {
   { rows.mapped() } -> std::same_as<MappedRows>;

@@ -44,7 +44,7 @@ class OneScoreLoss : public ScoreLoss {
     for (std::size_t i = 0; i < costs_.size(); ++i) curvature[i] = Term::largest_curvature(costs_[i]);
   }
   void joint_curvatures(std::span<const double>, std::span<double>) const override {
-    throw std::logic_error("a loss of one score has no joint curvature");
+    throw std::logic_error("a loss with one output has no joint curvatures");
   }
   double value_along(std::span<const double> scores, std::span<const double> direction,
                      double step) const override {
@@ -93,7 +93,8 @@ class SoftmaxLoss : public ScoreLoss {
       for (const ClassCost& c : costs_of(i)) {
         if (static_cast<std::size_t>(c.code) == output) gradient[i] -= c.cost;
       }
-      // If the row occurs in this class only, the subtraction above would lose accuracy.
+      // If the row occurs in this class only, use this sum, because the subtraction above would lose
+      // accuracy.
       if (costs_of(i).size() == 1 && static_cast<std::size_t>(costs_of(i)[0].code) == output) {
         gradient[i] = -totals_[i] * sum_of_others * share;
       }

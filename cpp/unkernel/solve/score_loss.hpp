@@ -1,8 +1,8 @@
 // Losses as functions of scores, with the functions that the primal solvers need.
 //
-// Row i has a score f_ik for each output k (there is one output for two classes). A loss is a sum over rows
-// of convex functions L_i(f_i); with u_i = -L_i'(f_i) and g_i(u) = min_t [L_i(t) + u't] (so that -g_i is the
-// conjugate at -u) the dual of
+// Row i has a score f_ik for each output k; two classes have one output. A loss is a sum over rows of convex
+// functions L_i(f_i). Let u_i = -L_i'(f_i) and g_i(u) = min_t [L_i(t) + u't], so that -g_i is the conjugate
+// of L_i at -u. Then the dual of
 //
 //   min_w  penalty(w) + sum_i L_i(w'phi_i)      is      max_u  sum_i g_i(u_i) - penalty*(sum_i u_i phi_i).
 //
@@ -12,8 +12,9 @@
 //   softmax         sum_k c_k (log sum_l exp(f_l) - f_k)     g(u) = -n sum_k s_k log s_k,
 //                                                            s_k = (c_k-u_k)/n, n = sum_k c_k
 //
-// p, q and c_k are the costs of a row that represents all equal rows, whatever their classes. Scores,
-// gradients and curvatures are output-major: [k * rows + i].
+// p, q and c_k are costs: p of the positive class, q of the negative class, c_k of class k. A row represents
+// all equal rows of any class, so it may have several costs. Scores, gradients and curvatures are
+// output-major: the number of row i and output k is [k * rows + i].
 #pragma once
 
 #include <cstdint>
@@ -33,24 +34,25 @@ class ScoreLoss {
   virtual std::size_t outputs() const { return 1; }
 
   virtual double value(std::span<const double> scores) const = 0;
-  // Computes dL/df and d2L/df2 of one output, per row; for several outputs, see also joint_curvatures.
+  // Computes the first and second derivatives of the loss in the scores of one output, one per row. With
+  // several outputs, joint_curvatures gives the whole Hessian.
   virtual void derivatives(std::span<const double> scores, std::size_t output, std::span<double> gradient,
                            std::span<double> curvature) const = 0;
-  // Computes an upper bound of the second derivative, per row.
+  // Computes an upper bound on the second derivative of each row.
   virtual void largest_curvatures(std::span<double> curvature) const = 0;
-  // The Hessian of row i in its scores is diag(a_i) - a_i a_i' / n_i, where n_i is the sum of a_i. Computes a
-  // (row-major) for all rows.
+  // Computes the vectors a_i of all rows, row-major. The Hessian of row i in its scores is diag(a_i) - a_i
+  // a_i' / n_i, where n_i is the sum of a_i.
   virtual void joint_curvatures(std::span<const double> scores, std::span<double> a) const = 0;
-  // Returns the first row from which on the Hessians are diag(a_i) alone.
+  // Returns the first row whose Hessian, like that of all later rows, is just diag(a_i).
   virtual std::size_t coupled_rows() const { return rows(); }
-  // Returns the value after adding `step` times `direction` to the scores.
+  // Returns the loss after adding `step` times `direction` to the scores.
   virtual double value_along(std::span<const double> scores, std::span<const double> direction,
                              double step) const = 0;
-  // Returns sum_i g_i(-scale dL_i/df) for a scale in [0, 1] and the gradients of all outputs.
+  // Returns sum_i g_i(-scale dL_i/df) for a scale in [0, 1]; `gradients` holds dL/df for all outputs.
   virtual double dual(std::span<const double> gradients, double scale) const = 0;
 };
 
-// Return losses with one pair of costs per row.
+// Return the losses of rows with one pair of costs each.
 std::unique_ptr<ScoreLoss> squared_hinge_loss(std::vector<Costs> costs);
 std::unique_ptr<ScoreLoss> logistic_loss(std::vector<Costs> costs);
 

@@ -11,7 +11,8 @@
 
 namespace unkernel::solve {
 
-// Extrapolates the remaining cost of sweeps, assuming that the gap falls as a power of the epochs.
+// Returns the expected remaining cost of sweeps, assuming that the gap falls as a power of the number of
+// epochs.
 double DualCoordinateDescent::cost_of_sweeps() {
   const double gap = state_.estimated_gap / std::max(state_.dual_objective + state_.estimated_gap, 1e-300);
   const double previous_gap = std::exchange(gap_at_comparison_, gap);
@@ -19,15 +20,15 @@ double DualCoordinateDescent::cost_of_sweeps() {
   const double power = std::max(std::log2(previous_gap / gap), 0.2);
   const double epochs =
       std::pow(std::max(gap / options_.tolerance, 1.0), 1.0 / power) * static_cast<double>(state_.epoch);
-  constexpr double overhead = 1000.0;  // multiplications per epoch, however few rows it visits
+  constexpr double overhead = 1000.0;  // multiplications per epoch, even if it visits few rows
   const double epoch_cost = 4.0 * static_cast<double>(state_.awake.size()) * rows_.mean_map_size() + overhead;
-  // If sweeps would not converge within max_epochs, their cost counts ten times.
+  // If sweeps would not converge within max_epochs, count their cost ten times.
   constexpr double penalty_factor = 10.0;
   const auto most_epochs = static_cast<double>(options_.max_epochs);
   return epoch_cost * (epochs > most_epochs ? penalty_factor * most_epochs : epochs);
 }
 
-// Compares the methods at every doubling of the epochs.
+// Returns the cheapest method. Compares the methods each time the number of epochs has doubled.
 Finish DualCoordinateDescent::cheapest_finish() {
   if (!rows_.has_kernel() || state_.epoch < next_comparison_) return Finish::sweeps;
   next_comparison_ = 2 * state_.epoch;
@@ -42,7 +43,7 @@ Finish DualCoordinateDescent::cheapest_finish() {
   return Finish::kernel_space;
 }
 
-// Chooses the matrix over rows if it is small, because it is more accurate than the matrix over columns.
+// Plans the matrix over rows if it is small, because it is more accurate than the matrix over columns.
 DualCoordinateDescent::InteriorPointPlan DualCoordinateDescent::interior_point_plan() const {
   constexpr double max_rows_of_small_matrix = 512.0;
   constexpr double max_matrix_side = 2048.0;
@@ -53,7 +54,7 @@ DualCoordinateDescent::InteriorPointPlan DualCoordinateDescent::interior_point_p
   double fill_cost = rows * rows;
   plan.bytes = 2.0 * sizeof(double) * rows * rows;
   if (rows_.has_map() && rows > max_rows_of_small_matrix) {
-    // At this epoch, every conjunction that occurs has some weight.
+    // By this epoch, every conjunction that occurs has a weight.
     const double columns = static_cast<double>(state_.weights.size()) -
                            static_cast<double>(std::ranges::count(state_.weights, 0.0));
     plan.over_columns = columns < rows;
@@ -90,7 +91,7 @@ void DualCoordinateDescent::solve_by_interior_point() {
   }
   InteriorPoint solver(loss_, costs, state_.targets, *system, state_.monitor);
   if (!solver.run(0.1 * options_.tolerance)) return;
-  // Start from zero, not from the current w, where badly scaled rows leave rounding errors.
+  // Start from zero instead of the current w, in which badly scaled rows leave rounding errors.
   for (double& w : state_.weights) w = 0.0;
   for (Coordinate& c : state_.coordinates) c.u = 0.0;
   adopt_solution(all_rows, solver.duals());

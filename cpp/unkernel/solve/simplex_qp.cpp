@@ -9,10 +9,11 @@ namespace unkernel::solve {
 namespace {
 
 constexpr std::size_t no_cut = std::numeric_limits<std::size_t>::max();
-// The pivot of a cut that nearly depends on other cuts, as a fraction of the largest curvature.
+// The least pivot of a cut, as a fraction of the largest curvature. A smaller pivot means that the cut
+// depends on others.
 constexpr double least_pivot = 1e-11;
 
-// The Cholesky factor L of G = LL' for a subset of the cuts, to solve Gx = b.
+// Solves Gx = b for a subset of the cuts, with the Cholesky factor L of G = LL'.
 class Cholesky {
  public:
   void factorise(const SimplexProblem& problem, std::span<const std::size_t> cuts) {
@@ -48,7 +49,7 @@ class Cholesky {
   std::vector<double> lower_;
 };
 
-// Cuts 0 .. K-1, and the slack K: a zero cut that holds the mass that no other cut uses.
+// Holds cuts 0 .. K-1 and the slack K: a zero cut that takes the mass that no other cut uses.
 class SimplexSolver {
  public:
   SimplexSolver(const SimplexProblem& problem, std::span<double> a)
@@ -78,7 +79,7 @@ class SimplexSolver {
     return sum;
   }
 
-  // Returns the value minus a bound of its rounding error: for a huge C, large terms cancel.
+  // Returns the value minus a bound on its rounding error: for a huge C, large terms cancel.
   double certain_value() const { return value() - rounding_error(); }
 
  private:
@@ -98,7 +99,7 @@ class SimplexSolver {
   }
   double& mass(std::size_t k) { return k < problem_.size ? a_[k] : slack_; }
 
-  // Removes negative masses and limits their sum to C: corrects rounding errors and infeasible input.
+  // Corrects rounding errors and infeasible input: removes negative masses, and limits their sum to C.
   void make_feasible() {
     double sum = 0.0;
     for (double& mass : a_) {
@@ -148,8 +149,8 @@ class SimplexSolver {
     }
   }
 
-  // Moves the active masses towards their optimum if signs are ignored. Returns whether the optimum is
-  // reached; the step ends early where a mass or the slack becomes zero.
+  // Moves the active masses towards the optimum that they would have if they could be negative. Stops where a
+  // mass or the slack becomes zero. Returns whether it reached the optimum.
   bool newton_step() {
     find_direction();
     double step = 1.0, sum = 0.0;
@@ -174,8 +175,8 @@ class SimplexSolver {
     return false;
   }
 
-  // Finds d with Gd = gradient if there is slack; if all mass is assigned, Gd = gradient - price and sum(d) =
-  // 0. A negative price means that less mass would be better.
+  // Finds the direction d with Gd = gradient if there is slack. If all mass is assigned, Gd = gradient -
+  // price and sum(d) = 0; a negative price means that less mass would be better.
   void find_direction() {
     factors_.factorise(problem_, active_);
     direction_.clear();
@@ -196,7 +197,7 @@ class SimplexSolver {
 
   // --- Pairs -------------------------------------------------------------------------------
 
-  // Returns whether the objective increased.
+  // Moves mass between pairs of cuts; returns whether the objective increased.
   bool shift_between_pairs(double accuracy) {
     const double before = value();
     const std::size_t most_steps = 50 * (problem_.size + 1);
@@ -244,7 +245,7 @@ class SimplexSolver {
   double slack_ = 0.0;
   std::vector<double> gradient_;  // 0 for the slack
   std::vector<std::size_t> active_;
-  bool is_mass_used_up_ = false;  // there is no slack, and slack would not increase the value
+  bool is_mass_used_up_ = false;  // there is no slack, and slack would not help
   Cholesky factors_;
   std::vector<double> direction_;
   std::vector<double> ones_;

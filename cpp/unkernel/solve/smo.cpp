@@ -10,16 +10,16 @@
 #include "unkernel/solve/smo_passes.hpp"
 #include "unkernel/solve/square_rows.hpp"
 
-// Internally, the label is part of the variable: u_i = y_i a_i lies between 0 and y_i C_i, and its pull
+// The code merges the label into the variable: u_i = y_i a_i lies between 0 and y_i C_i, and its pull
 //   e_i = -y_i g_i = y_i - sum_j K_ij u_j
-// is the slope of the dual along u_i. A pair moves by (+t, -t), and the loops need no labels.
+// is the slope of the dual along u_i. A pair moves by (+t, -t), so the loops need no labels.
 namespace unkernel::solve {
 namespace {
 
 constexpr std::int64_t shrink_period = 1000;
 constexpr double max_remaining_share = 0.75;
 
-// Updates pull -= sum_j changes_j K_j, for all variables.
+// Computes pull -= sum_j changes_j K_j for all variables, where K_j is row j of the kernel matrix.
 void subtract_rows(const SmoProblem& problem, std::span<const double> changes, std::span<double> pull) {
   const KernelSquare& kernel = problem.kernel;
   const std::size_t size = pull.size();
@@ -76,7 +76,7 @@ class Smo {
       }
       ++steps_;
       if (step()) continue;
-      if (all_are_active()) break;  // rounding: no further progress is possible
+      if (all_are_active()) break;  // rounding errors prevent further progress
       activate_all();
       choose();
     }
@@ -92,8 +92,8 @@ class Smo {
 
  private:
   struct Extent {
-    double highest_pull = -infinity;  // m(a): over the variables that can rise
-    double lowest_pull = infinity;    // M(a): over the variables that can fall
+    double highest_pull = -infinity;  // m(a): the largest pull of the variables that can rise
+    double lowest_pull = infinity;    // M(a): the smallest pull of the variables that can fall
   };
 
   std::size_t size() const { return all_u_.size(); }
@@ -116,7 +116,7 @@ class Smo {
     activate(std::move(all));
   }
 
-  // Makes these variables the active ones; `pull_` must already hold their pulls.
+  // Makes `variables` the active ones; `pull_` must already hold their pulls.
   void activate(std::vector<std::size_t> variables) {
     variable_ = std::move(variables);
     std::vector<std::size_t> places;
@@ -137,8 +137,8 @@ class Smo {
     fall_barrier_[k] = all_u_[i] > low(i) ? 0.0 : infinity;
   }
 
-  // Computes the pulls of all variables from the saved pulls and the moves since they were saved. If all
-  // variables are active, pull_ is up to date.
+  // Computes the pulls of all variables from the saved pulls and the moves made since then. If all variables
+  // are active, pull_ is already up to date.
   void update_saved_pulls() {
     if (!variable_.empty() && all_are_active()) {
       saved_pull_ = pull_;
@@ -155,9 +155,9 @@ class Smo {
     return shrink(pull_[riser_], pull_[riser_] - choice_.violation);
   }
 
-  // Removes the variables that cannot be in any pair: variables at a bound with a pull beyond m(a) or M(a),
-  // and variables that cannot move at all. Kernel rows can be read in place only while no variable is
-  // removed, so this function removes either many variables or none. Returns whether it removed variables.
+  // Removes the variables that cannot be part of any pair: variables at a bound with a pull beyond m(a) or
+  // M(a), and variables that cannot move. Kernel rows can be read in place only while all variables are
+  // active, so this function removes either many variables or none. Returns whether it removed any.
   bool shrink(double highest_pull, double lowest_pull) {
     if (all_are_active()) update_saved_pulls();
     const auto can_be_in_pair = [&](std::size_t k) {
@@ -183,7 +183,7 @@ class Smo {
 
   const float* row(std::size_t k) { return rows_.row(k, k); }
 
-  // Chooses the next variables for the current pulls.
+  // Chooses the next variables to move, for the current pulls.
   void choose() {
     choice_ = {active(), 0.0};
     if (active() == 0) return;
@@ -204,7 +204,7 @@ class Smo {
     choice_ = find_partner(leader, pull_.data(), fall_barrier_.data(), diagonal_.data(), active());
   }
 
-  // Returns whether a variable moved.
+  // Moves the chosen variables; returns whether any moved.
   bool step() { return options_.bias ? pair_step(riser_, choice_.place) : single_step(choice_.place); }
 
   bool single_step(std::size_t k) {
@@ -242,8 +242,8 @@ class Smo {
     return change;
   }
 
-  // Replaces K_kk of the matrix, in single precision, by the diagonal in double precision, which curvatures
-  // use: pulls and curvatures must belong to the same quadratic function.
+  // Replaces K_kk of the matrix, which has single precision, by the double-precision diagonal that curvatures
+  // use. Pulls and curvatures must belong to the same quadratic function.
   void correct_diagonal(std::size_t k, KernelStep step) {
     pull_[k] += step.change * (static_cast<double>(step.row[k]) - problem_.diagonal[variable_[k]]);
   }
@@ -287,7 +287,7 @@ class Smo {
     if (free > 0.0) return sum / free;
     const bool can_rise = extent.highest_pull > -infinity, can_fall = extent.lowest_pull < infinity;
     if (can_rise && can_fall) return 0.5 * (extent.highest_pull + extent.lowest_pull);
-    // There is a single class, and the bias gives it the margin 1.
+    // There is a single class; the bias alone gives it the margin 1.
     if (can_rise) return extent.highest_pull;
     return can_fall ? extent.lowest_pull : 0.0;
   }
@@ -295,14 +295,14 @@ class Smo {
   const SmoProblem& problem_;
   const SmoOptions& options_;
   const Monitor& monitor_;
-  std::vector<double> all_u_;                 // of every variable
-  std::vector<double> saved_u_, saved_pull_;  // of every variable, at the last call of update_saved_pulls
+  std::vector<double> all_u_;                 // by variable
+  std::vector<double> saved_u_, saved_pull_;  // by variable, at the last call of update_saved_pulls
   std::vector<std::size_t> variable_;         // the active variables, in order
-  std::vector<double> pull_, rise_barrier_, fall_barrier_;  // of the active variables
+  std::vector<double> pull_, rise_barrier_, fall_barrier_;  // by active variable
   std::vector<float> diagonal_;
   SquareRows rows_;
-  std::size_t riser_ = 0;  // the variable that rises, if there is a bias
-  PairChoice choice_{0};   // the variable that falls; without a bias, the variable that moves
+  std::size_t riser_ = 0;  // the variable that rises; unused without a bias
+  PairChoice choice_{0};   // the variable that falls; without a bias, the one that moves
   std::int64_t steps_ = 0;
 };
 

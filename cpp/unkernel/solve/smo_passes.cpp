@@ -9,14 +9,14 @@ namespace unkernel::solve {
 namespace {
 
 // Maxima are searched in `lanes` interleaved parts, so that compilers can vectorise the loops without
-// reordering floating-point arithmetic. Each loop has a single conditional expression, because compilers do
-// not vectorise loops with two. Barriers, which are 0 or infinite, replace tests whether a variable can rise
-// or fall.
+// reordering floating-point operations. Each loop has a single conditional expression, because compilers do
+// not vectorise loops with two. Barriers, which are 0 or infinite, encode whether a variable can rise or
+// fall.
 
 constexpr std::size_t lanes = 64;
 
-// A lambda that is not inlined would be compiled only for the baseline instruction set, even in the clones of
-// its function for other instruction sets.
+// Forces lambdas inline. Otherwise they would be compiled for the baseline instruction set only, even in
+// functions cloned for other instruction sets.
 #define UNKERNEL_INLINE __attribute__((always_inline))
 
 template <class Block>
@@ -26,7 +26,7 @@ template <class Block>
   if (first < count) block(first, count - first);
 }
 
-// The largest gain of each lane, the block where it occurs, and the largest violation.
+// The largest gain in each lane, the block where it occurs, and the largest violation.
 class GainLanes {
  public:
   GainLanes() {
@@ -35,7 +35,7 @@ class GainLanes {
     std::fill_n(block_, lanes, std::int32_t{-1});
   }
 
-  // A negative rise[l] means no gain; curvature[l] must be positive.
+  // Takes gains into account. A negative rise[l] means no gain; curvature[l] must be positive.
   [[gnu::always_inline]] void consider(std::size_t first, std::size_t width, float* __restrict rise,
                                        const float* __restrict curvature) {
     const std::int32_t block = static_cast<std::int32_t>(first);

@@ -10,21 +10,22 @@ namespace unkernel::solve {
 inline constexpr double infinity = std::numeric_limits<double>::infinity();
 inline constexpr double least_curvature = 1e-12;  // tau of Fan, Chen & Lin
 
-// The change of one variable: its kernel row over the active variables, and the size of the change.
+// The change of one variable: the variable's kernel row over the active variables, and the size of the
+// change.
 struct KernelStep {
   const float* row;
   double change;
 };
 
-// The choice of a variable. Gains only serve to choose the next variable, so they have single precision;
-// violations are computed in double precision and then rounded.
+// The variable that moves next. Gains are needed only for this choice, so they have single precision.
+// Violations are computed in double precision and then rounded.
 struct PairChoice {
-  std::size_t place;  // of the largest gain; `count` if no variable has a gain
+  std::size_t place;  // of the largest gain; `count` if none has a gain
   double violation = 0.0;
 };
 
-// The first variable of a pair. The partner k maximises (top - e_k)^2 / (K_ii + K_kk - 2 K_ik), where `top`
-// is the pull of the first variable i, and `row` holds K_ik.
+// The first variable i of a pair: `top` is its pull, and `row` holds K_ik. The partner k maximises (top -
+// e_k)^2 / (K_ii + K_kk - 2 K_ik).
 struct PairLeader {
   double top;
   float diagonal;

@@ -14,7 +14,7 @@ namespace unkernel::solve {
 
 class SparseColumns {
  public:
-  // `uniform`: all entries of a column are equal up to its scale, so no values are stored.
+  // If `uniform`, all entries of a column are equal up to its scale, so no values are stored.
   explicit SparseColumns(bool uniform) : uniform_(uniform) {}
 
   std::size_t size() const { return scales_.size(); }
@@ -28,7 +28,7 @@ class SparseColumns {
     rows_.push_back(row);
     values_.push_back(value);
   }
-  // Ends a column, which consists of all entries that were added since the last call.
+  // Ends a column, which consists of all entries added since the last call.
   void finish(double scale) {
     offsets_.push_back(rows_.size());
     scales_.push_back(scale);

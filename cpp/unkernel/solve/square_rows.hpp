@@ -1,4 +1,4 @@
-// Rows of a kernel matrix in memory, restricted to the columns of one problem.
+// Reads rows of a kernel matrix in memory, restricted to the columns of one problem.
 #pragma once
 
 #include <cstddef>
@@ -10,12 +10,12 @@
 
 namespace unkernel::solve {
 
-// A symmetric matrix shared by several problems, each of which uses some of its rows. If the rows of a
-// problem are contiguous, the matrix is read in place; else up to 64 MiB of rows are copied.
+// A symmetric matrix that several problems share; each uses some of its rows. If a problem's rows are
+// contiguous, it reads the matrix in place; otherwise it copies up to 64 MiB of rows.
 struct KernelSquare {
   const float* values;  // row-major, `stride` apart
   std::size_t stride;
-  const std::int32_t* rows;  // row of variable i in the matrix; null for the identity
+  const std::int32_t* rows;  // by variable: its row in the matrix; null if they are equal
 };
 
 // Returns the row of a variable in the matrix.
@@ -26,14 +26,14 @@ inline std::size_t place_of(const KernelSquare& kernel, std::size_t variable) {
 // Returns whether the places are contiguous and ascending.
 bool are_contiguous(std::span<const std::size_t> places);
 
-// Kernel rows over some columns of the matrix: in place if the columns are contiguous, else as copies. A new
-// copy overwrites the oldest copy.
+// Provides kernel rows over some columns of the matrix: in place if the columns are contiguous, otherwise as
+// copies. A new copy overwrites the oldest.
 class SquareRows {
  public:
   SquareRows(const KernelSquare& kernel, std::vector<std::size_t> places);
 
-  // Returns row k, which stays valid until the second call after this call. Does not overwrite a copy of row
-  // `pinned`.
+  // Returns row k. The row stays valid until the second call after this one. Does not overwrite the copy of
+  // row `pinned`.
   const float* row(std::size_t k, std::size_t pinned) {
     const float* full_row = kernel_.values + places_[k] * kernel_.stride;
     if (in_place_) return full_row + places_[0];
@@ -50,8 +50,8 @@ class SquareRows {
   std::vector<std::size_t> places_;
   bool in_place_ = false;
   std::vector<std::unique_ptr<float[]>> copies_;
-  std::vector<std::size_t> owner_;    // the row in each copy
-  std::vector<std::size_t> copy_of_;  // the copy of each row
+  std::vector<std::size_t> owner_;    // by copy: the row that it holds
+  std::vector<std::size_t> copy_of_;  // by row: its copy
   std::size_t next_ = 0;
 };
 

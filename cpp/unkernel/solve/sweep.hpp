@@ -4,11 +4,11 @@
 //          row makes the step. If the residual holds u_i at a corner of g_i, the row sleeps for 1, 2, 4 .. 16
 //          epochs. If the residual is further inside the corner than the largest violation of the last epoch,
 //          the row leaves the active set (shrinking).
-// Step     The best u_i for the dual while all other variables are fixed, in closed form (Hsieh et al. 2008,
-//          Algorithm 3, extended to rows with both labels).
+// Step     sets u_i to its best value for the dual while all other variables are fixed, in closed form (Hsieh
+//          et al. 2008, Algorithm 3, extended to rows with both labels).
 // Revisit  Rows whose gap was larger than the average are visited again, up to four times, at the end of an
-//          epoch: half of the gap is in a sixth of the rows that move. On a kernel matrix, where steps are
-//          expensive, the rows whose step gained more than the average are visited again.
+//          epoch: a sixth of the rows that move account for half of the gap. On a kernel matrix, where steps
+//          are expensive, the rows whose step gained more than the average are visited again instead.
 #pragma once
 
 #include <algorithm>
@@ -25,7 +25,7 @@
 
 namespace unkernel::solve {
 
-// Value of asleep_until for a row that has left the active set.
+// The value of asleep_until for a row that has left the active set.
 inline constexpr std::uint32_t shrunk = std::numeric_limits<std::uint32_t>::max();
 
 // State shared by the loops and the solver.
@@ -34,13 +34,15 @@ struct SweepState {
   std::span<double> weights;
   Monitor& monitor;
   Random random;
-  std::vector<double> targets{};      // of scores, one per row; empty if all are 0
+  std::vector<double> targets{};      // one per row; empty if all are 0
   std::vector<std::int32_t> awake{};  // the rows to visit in this epoch, in order
   std::vector<std::int32_t> busy{};   // the rows to visit again at the end of the epoch
   std::int64_t epoch = 0;
   std::int64_t steps = 0;
-  double busy_above = std::numeric_limits<double>::infinity();     // mean urgency in the last epoch
-  double shrink_beyond = std::numeric_limits<double>::infinity();  // largest slope in the last epoch
+  // Rows with a larger urgency become busy: the mean urgency in the last epoch.
+  double busy_above = std::numeric_limits<double>::infinity();
+  // Rows that are further inside a corner shrink: the largest slope in the last epoch.
+  double shrink_beyond = std::numeric_limits<double>::infinity();
   double estimated_gap = 0.0;
   double dual_objective = 0.0;
 };
@@ -57,8 +59,8 @@ double gap_term(const LossKind& loss, const Coordinate& c, double residual) {
   return loss.loss(c.costs, residual) - loss.dual(c.costs, c.u) + c.u * residual;
 }
 
-// Returns the slope of the dual in the direction in which u can move: positive if a step increases the dual,
-// else minus the distance by which the residual is inside the corner that holds u.
+// Returns the slope of the dual in the direction in which u can move. It is positive if a step increases the
+// dual; otherwise, minus the distance by which the residual is inside the corner that holds u.
 template <class LossKind>
 double slope_of_possible_move(const LossKind& loss, const Coordinate& c, double residual) {
   constexpr double never = -std::numeric_limits<double>::infinity();
@@ -71,7 +73,7 @@ inline void put_to_sleep(Coordinate& c, std::int64_t epoch) {
   constexpr std::uint16_t longest_nap = 16;
   c.nap = c.nap == 0 ? std::uint16_t{1}
                      : std::min<std::uint16_t>(static_cast<std::uint16_t>(2 * c.nap), longest_nap);
-  // The first sleep, of one epoch, is skipped, because many rows are at a bound for a single epoch only.
+  // Skip the first sleep, of one epoch, because many rows stay at a bound for a single epoch only.
   c.asleep_until = c.nap == 1 ? 0 : static_cast<std::uint32_t>(epoch) + 1U + c.nap;
 }
 
@@ -145,7 +147,7 @@ class RowSweep {
     }
   }
 
-  // Computes the exact gap of the rows [begin, end), and wakes the rows whose step would increase the dual.
+  // Computes the exact gap of the rows [begin, end), and wakes rows whose step would increase the dual.
   GapSums certify(std::int64_t begin, std::int64_t end) {
     GapSums sums;
     for (std::int64_t i = begin; i < end; ++i) {
@@ -161,13 +163,13 @@ class RowSweep {
   }
 
  private:
-  // How many rows ahead the two prefetches are.
+  // The distances, in rows, of the two prefetches.
   static constexpr std::size_t header_distance = 16;
   static constexpr std::size_t row_distance = 8;
 
-  // If reading a score is free but a step is a pass over all rows, only rows with slopes of at least half the
-  // largest slope of the last epoch make steps. In the first epoch, all scores are 0 and slopes are at
-  // most 1.
+  // On a kernel matrix, reading a score is free, but a step is a pass over all rows. So only rows with slopes
+  // of at least half the largest slope of the last epoch make steps. In the first epoch, all scores are 0 and
+  // slopes are at most 1.
   static constexpr bool has_stored_scores = requires { Rows::has_stored_scores; };
   static double min_slope_to_step(double largest_slope) {
     constexpr double share = 0.5;
@@ -189,10 +191,10 @@ class RowSweep {
     return targets_ == nullptr ? f : f - targets_[i];
   }
 
-  // Rows with an urgency above the mean are visited again at the end of an epoch.
+  // Returns the urgency of a row. Rows above the mean are visited again at the end of an epoch.
   static double urgency(double gap, double gain) { return has_stored_scores ? gain : gap; }
 
-  // Makes the best step of a row, and returns the gain in the dual objective.
+  // Makes the best step of a row, and returns how much the dual objective gains.
   double step(std::int64_t i, double residual) {
     Coordinate& c = coordinates_[i];
     const double old_u = c.u;

@@ -1,9 +1,10 @@
-// X'DX for some columns of X and a diagonal D of row weights, updated incrementally when columns or weights
-// change.
+// Maintains X'DX for some columns of X and a diagonal D of row weights, with incremental updates when columns
+// or weights change.
 //
 // Memory   8 bytes per pair of columns, 12 per entry of the columns.
-// Cost     a changed weight costs half the square of the number of columns in its row; a new column costs the
-//          sum, over its rows, of the number of columns in the row.
+// Cost     of a changed weight: half the square of the number of columns in its row. Of a new column: the
+// sum,
+//          over its rows, of the number of columns in the row.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +21,7 @@ class WeightedGram {
   WeightedGram(const SparseColumns& columns, std::size_t rows) : columns_(columns), weights_(rows, 0.0) {}
 
   // Makes all requested columns members, and updates the weights up to a relative error of `slack`. Columns
-  // that are not requested may stay members.
+  // that are not requested may remain members.
   void update(std::span<const std::int32_t> requested, std::span<const double> weights, double slack);
 
   std::size_t size() const { return members_.size(); }
