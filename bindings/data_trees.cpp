@@ -38,7 +38,7 @@ NodeId read_one(data::BracketReader& reader, const std::string& name, std::strin
     std::size_t position = data::skip_blanks(text, 0);
     const NodeId root = reader.read(text, position);
     position = data::skip_blanks(text, position);
-    if (position < text.size()) throw data::BracketError(position, "there is something behind the tree");
+    if (position < text.size()) throw data::BracketError(position, "unexpected text after the tree");
     return root;
   } catch (const data::BracketError& error) { throw_format_error(name, text, error); }
 }

@@ -22,7 +22,7 @@ std::uint64_t word_at(const std::int32_t* columns) {
   return word;
 }
 
-// Visits the words of a key in their stored order: columns in pairs, then values.
+// Visits the words of a key in the order in which they are stored: columns in pairs, then values.
 template <class Body>
 [[gnu::always_inline]] inline void for_each_word(const AnswerCache::Key& key, const Body& body) {
   const std::size_t count = key.columns.size();
@@ -38,8 +38,8 @@ std::uint64_t hash_word(std::uint64_t chain, std::uint64_t word) {
   return product ^ product >> 32;
 }
 
-// Uses two chains of multiplications, because each step of a single chain would wait for the step
-// before it.
+// Returns the hash of a key. Uses two chains of multiplications, because in a single chain each step would
+// wait for the previous one.
 std::uint64_t hash_of(const AnswerCache::Key& key) {
   const std::int32_t* columns = key.columns.data();
   const std::size_t count = key.columns.size();
@@ -49,7 +49,7 @@ std::uint64_t hash_of(const AnswerCache::Key& key) {
     first = hash_word(first, word_at(columns + k));
     second = hash_word(second, word_at(columns + k + 2));
   }
-  if (count >= 4) {  // hashes some columns twice, which is faster than a loop over the last columns
+  if (count >= 4) {  // hashes some columns twice, which is faster than a loop over the rest
     first = hash_word(first, word_at(columns + count - 4));
     second = hash_word(second, word_at(columns + count - 2));
   } else {
@@ -58,12 +58,12 @@ std::uint64_t hash_of(const AnswerCache::Key& key) {
   if (key.values != nullptr) {
     for (k = 0; k < count; ++k) second = hash_word(second, std::bit_cast<std::uint64_t>(key.values[k]));
   }
-  constexpr std::uint64_t not_empty = 2;  // this bit is always set, because 0 marks an empty slot
+  constexpr std::uint64_t not_empty = 2;  // always set, because a hash of 0 marks an empty slot
   return (Random::mix(first + std::rotl(second, 32)) | not_empty) & ~AnswerCache::was_found;
 }
 
-// Bits of a header: 0, whether the row has values; 1, whether the scores are complete rather than only valid
-// for a decision; 2 to 31, the number of columns; 32 to 63, the generation.
+// Bits of a header. Bit 0: the row has values. Bit 1: the scores are complete, not only valid for a decision.
+// Bits 2 to 31: the number of columns. Bits 32 to 63: the generation.
 constexpr std::uint64_t complete = 2;
 std::uint64_t header_of(const AnswerCache::Key& key, std::uint32_t generation) {
   return std::uint64_t{generation} << 32 | static_cast<std::uint64_t>(key.columns.size()) << 2 |
@@ -93,7 +93,7 @@ AnswerCache::~AnswerCache() {
 }
 
 std::size_t AnswerCache::Set::way_of(std::uint64_t hash) const {
-  std::uint32_t equal = 0;  // without branches, because their outcome is hard to predict
+  std::uint32_t equal = 0;  // without branches, which would be mispredicted
   for (std::size_t way = 0; way < ways; ++way)
     equal |= static_cast<std::uint32_t>((hashes[way].load(relaxed) & ~was_found) == hash) << way;
   return equal == 0 ? ways : static_cast<std::size_t>(std::countr_zero(equal));
@@ -150,9 +150,9 @@ void AnswerCache::store(const Key& key, bool decision_only, std::uint32_t genera
   row->version.store(row->version.load(relaxed) + 1, release);
 }
 
-// Returns the slot of a row with the same hash; else a free slot; else a slot whose row was not found since
-// it was stored. If all rows of the set were found, clears the marks of all slots and returns one of the
-// slots.
+// Returns the slot for a new row: the slot of a row with the same hash, else a free slot, else the slot of a
+// row that has not been found since it was stored. If all rows of the set have been found, clears their marks
+// and returns one of the slots.
 std::size_t AnswerCache::slot_to_replace(Set& set, const Key& key) const {
   if (const std::size_t way = set.way_of(key.hash); way < ways) return way;
   const std::size_t first = static_cast<std::size_t>(key.hash >> 2) % ways_;
@@ -168,8 +168,8 @@ std::size_t AnswerCache::slot_to_replace(Set& set, const Key& key) const {
   return first;
 }
 
-// Returns a row with capacity for this number of words, locked against other writers until its version is
-// even again. Returns null if another thread is writing to the slot, or if memory runs out.
+// Returns a row with capacity for this number of words. It is locked against other writers until its version
+// is even again. Returns null if another thread is writing to the slot, or if memory is exhausted.
 AnswerCache::StoredRow* AnswerCache::lock_row(std::atomic<StoredRow*>& place, std::size_t words) {
   StoredRow* row = place.load(acquire);
   if (row != nullptr) {
@@ -178,8 +178,8 @@ AnswerCache::StoredRow* AnswerCache::lock_row(std::atomic<StoredRow*>& place, st
       return nullptr;
     if (row->capacity >= words) return row;
   }
-  // At least doubles the capacity, so that all former rows of a slot together take at most as much
-  // memory as the current one.
+  // Capacity at least doubles, so the former rows of a slot take no more memory together than the current
+  // one.
   constexpr std::size_t cache_line = 64;  // bytes
   const std::size_t min_capacity = row == nullptr ? words : std::max(words, 2 * row->capacity);
   const std::size_t bytes =
@@ -191,7 +191,7 @@ AnswerCache::StoredRow* AnswerCache::lock_row(std::atomic<StoredRow*>& place, st
     if (place.compare_exchange_strong(row, new_row, release, relaxed)) return new_row;
     ::operator delete(memory);
   } else if (row != nullptr) {
-    row->version.fetch_add(1, release);  // the row has not changed
+    row->version.fetch_add(1, release);  // the row is unchanged
   }
   return nullptr;
 }

@@ -1,14 +1,14 @@
 // Caches the scores of rows.
 //
-// A hash of the row selects a set of eight slots; a slot holds one row and its scores. A row is found only if
-// all its columns and values are equal; equal hashes are not enough. If a set is full, the new row preferably
-// replaces a row that was not found since it was stored.
+// The hash of a row selects a set of eight slots; each slot holds one row and its scores. A row is found only
+// if all its columns and values are equal, not merely its hash. If a set is full, a new row preferably
+// replaces a row that has not been found since it was stored.
 //
-// Threads never wait for each other. Each stored row has a version, which is odd while a thread writes to it.
-// A reader loads the version before and after it reads the row. If the version is odd or has changed, the row
-// counts as not found. A writer that loads an odd version does not write. All words are atomic. The words of
-// a row are written with release and read with acquire semantics: a reader that reads a new word also reads
-// an odd or newer version. Replaced rows are freed only with the cache, because a reader may still use them.
+// Threads never wait for each other. Each stored row has a version, which is odd while a thread writes to the
+// row. A reader loads the version before and after it reads the row. If the version is odd or has changed,
+// the row counts as not found. A writer that loads an odd version does not write. All words are atomic:
+// written with release and read with acquire semantics, so a reader that sees a new word also sees an odd or
+// newer version. Replaced rows are freed only with the cache, because a reader may still use them.
 //
 // Bytes   16 per slot; per stored row 32, 4 per column, 8 per value and score, rounded up to 64.
 // Query   the hash of the row, two cache lines of slots, and the stored row.
@@ -25,13 +25,13 @@ namespace unkernel::engines {
 
 class AnswerCache {
  public:
-  // Longer rows are not stored.
+  // The most columns of a stored row; longer rows are not cached.
   static constexpr std::size_t longest_row = 1024;
 
-  // A flag in each stored hash, set once a lookup has found the row. In the hash of a key, the bit is 0.
+  // A flag in each stored hash, set when a lookup finds the row. The flag is 0 in the hash of a key.
   static constexpr std::uint64_t was_found = 1;
 
-  // A row with ascending columns. If `values` is null, all values are 1.
+  // A row to look up: ascending columns, and values. If `values` is null, all values are 1.
   struct Key {
     std::span<const std::int32_t> columns;
     const double* values = nullptr;
@@ -44,10 +44,10 @@ class AnswerCache {
   struct Counts {
     std::uint64_t hits = 0;
     std::uint64_t misses = 0;
-    std::uint64_t rows = 0;  // stored at present
+    std::uint64_t rows = 0;  // stored now
   };
 
-  // Stores at most `most_rows` rows, at least 1, with `scores` scores each.
+  // Creates a cache of at most `most_rows` rows, at least 1, with `scores` scores each.
   AnswerCache(std::size_t most_rows, std::size_t scores);
   ~AnswerCache();
   AnswerCache(const AnswerCache&) = delete;
@@ -55,7 +55,7 @@ class AnswerCache {
 
   std::size_t most_rows() const { return most_rows_; }
 
-  // Prefetch the data that find() will read. prefetch_row reads the slots, so it is called some time after
+  // Prefetch the data that find() reads. prefetch_row reads the slots, so call it some time after
   // prefetch_slots.
   void prefetch_slots(const Key& key) const {
     const Set& set = sets_[set_of(key.hash)];
@@ -64,30 +64,29 @@ class AnswerCache {
   }
   void prefetch_row(const Key& key) const;
 
-  // Returns whether the scores of the row are stored, and if so, writes the scores to `out`. With
-  // `decision_only`, also finds scores that are only valid for a decision.
+  // Returns whether the cache has the scores of the row; if so, writes them to `out`. With `decision_only`,
+  // also accepts scores that are valid only for a decision.
   bool find(const Key& key, bool decision_only, double* out);
-  // Stores the scores of a row. `generation` must have been read before the row was scored.
+  // Stores the scores of a row. The caller must read `generation` before it scores the row.
   void store(const Key& key, bool decision_only, std::uint32_t generation, const double* scores);
 
-  // Only rows stored in the current generation are found. clear() begins the next generation and resets the
-  // counts.
+  // Only rows of the current generation are found. clear() begins the next generation and resets the counts.
   std::uint32_t generation() const { return generation_.load(std::memory_order_acquire); }
   void clear();
 
-  // Each thread adds to its own counter; if there are more threads than counters, threads share counters.
+  // Each thread adds to its own counter. If there are more threads than counters, threads share them.
   std::size_t new_counter() { return counters_.fetch_add(1, std::memory_order_relaxed); }
   void count(std::size_t counter, std::uint64_t hits, std::uint64_t misses);
-  // Returns the counts, which are exact while no row is being scored.
+  // Returns the counts. They are exact while no row is being scored.
   Counts counts() const;
 
  private:
   using Word = std::atomic<std::uint64_t>;
   static constexpr std::size_t ways = 8;
 
-  // In memory, words follow: a header, scores, columns in pairs, values.
+  // The header of a stored row. Words follow in memory: a header word, scores, columns in pairs, values.
   struct StoredRow {
-    StoredRow* former;  // the slot's previous, smaller row, which other threads may still read
+    StoredRow* former;  // the slot's previous, smaller row; other threads may still read it
     std::size_t capacity;
     Word version = 0;
 
@@ -95,15 +94,15 @@ class AnswerCache {
     Word* words() { return reinterpret_cast<Word*>(this + 1); }
   };
 
-  // A hash of 0 marks an empty slot.
+  // A set of slots. A hash of 0 marks an empty slot.
   struct alignas(64) Set {
     std::array<Word, ways> hashes{};
     std::array<std::atomic<StoredRow*>, ways> rows{};
 
-    // Returns the index of the slot with this hash, or `ways` if no slot has the hash.
+    // Returns the index of the slot with this hash, or `ways` if there is none.
     std::size_t way_of(std::uint64_t hash) const;
   };
-  // Aligned to a cache line, so that threads do not write to the same line.
+  // Each counter has its own cache line, so that threads do not write to the same line.
   struct alignas(64) Tally {
     Word hits = 0;
     Word misses = 0;
@@ -119,7 +118,7 @@ class AnswerCache {
   void write(const Key& key, std::uint64_t header, const double* scores, Word* words) const;
 
   std::size_t most_rows_;
-  std::size_t ways_;  // slots in use of each set
+  std::size_t ways_;  // slots used in each set
   std::size_t scores_;
   std::vector<Set> sets_;
   std::atomic<std::uint32_t> generation_ = 1;

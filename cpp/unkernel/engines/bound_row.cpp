@@ -14,7 +14,8 @@ BoundRow::BoundRow(const Engine& engine, Shared shared, std::int32_t width, Shar
       std::adjacent_find(columns.begin(), columns.end(), std::greater_equal<>()) == columns.end();
   const bool is_in_range = columns.empty() || (columns.front() >= 0 && columns.back() < width);
   if (columns.size() != shared_.values.size() || !is_ascending || !is_in_range)
-    throw std::invalid_argument("the shared part is not a row of ascending columns");
+    throw std::invalid_argument(
+        "the columns of the shared part must ascend and be below the number of features");
   if (sharing_ == Sharing::nothing) return;
   scores_of_shared_ = scores_of({shared_.columns, shared_.values.data()});
   scores_of_empty_ = scores_of({});

@@ -1,13 +1,13 @@
-// Scores rows that share a part: the contribution of the shared part is summed once.
+// Scores rows that share a part: sums the contribution of the shared part only once.
 //
-// A score of degree 2 is a sum over columns and pairs of columns. So if a shared part s and a part x have no
-// column in common,
+// A score f of degree 2 is a sum over columns and pairs of columns. If a shared part s and another part x
+// have no column in common,
 //
 //   f(s + x)  =  f(s) + f(x) - f(0) + sum_j x_j c_j,    c_j = f(s + e_j) - f(s) - f(e_j) + f(0)
 //
-// where e_j is a row with a 1 in column j alone. c_j covers all pairs of column j with shared columns; it is
-// computed when column j first occurs. Scores of degree 1 have no pairs. For other scores, the two parts are
-// merged and scored as one row.
+// where e_j is a row with a single 1, in column j. c_j covers all pairs of column j with shared columns. It
+// is computed when column j first occurs. Scores of degree 1 have no pairs. For other scores, the two parts
+// are merged and scored as one row.
 //
 // Query   the score of x alone, and one addition per column of x and score.
 // Bytes   4 per column; 8 per score of each column that has occurred.
@@ -21,10 +21,10 @@
 
 namespace unkernel::engines {
 
-// The terms of a score that are summed once for the shared part.
+// Selects the terms of a score that are summed once for the shared part.
 enum class Sharing { linear, pairs, nothing };
 
-// Not thread-safe, because it has buffers. The engine must outlive the BoundRow.
+// Scores rows with one shared part. Not thread-safe, because it has buffers. The engine must outlive it.
 class BoundRow {
  public:
   struct Shared {
@@ -32,11 +32,11 @@ class BoundRow {
     std::vector<double> values;
   };
 
-  // All columns are below `width`. Throws std::invalid_argument if the shared part is not a valid row.
+  // All columns must be below `width`. Throws std::invalid_argument if the shared part is not a valid row.
   BoundRow(const Engine& engine, Shared shared, std::int32_t width, Sharing sharing);
 
-  // Computes the scores of the shared part merged with the row, whose columns ascend and are not in the
-  // shared part.
+  // Computes the scores of the shared part merged with the row. The row's columns must ascend, and none may
+  // be in the shared part.
   void score(const SparseRow<std::int32_t>& row, double* out);
 
  private:
@@ -51,8 +51,8 @@ class BoundRow {
   Sharing sharing_;
   std::vector<double> scores_of_shared_;  // f(s)
   std::vector<double> scores_of_empty_;   // f(0)
-  std::vector<std::int32_t> pair_rows_;  // by column: row of pairs_, or -1 if the column has not occurred yet
-  std::vector<double> pairs_;            // c_j x scores
+  std::vector<std::int32_t> pair_rows_;   // by column: its row in pairs_; -1 if it has not occurred yet
+  std::vector<double> pairs_;             // c_j x scores
   Shared merged_;
 };
 

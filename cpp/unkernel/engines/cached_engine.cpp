@@ -9,9 +9,9 @@
 namespace unkernel::engines {
 namespace {
 
-constexpr std::size_t rows_at_once = 16;  // looked up together, so that memory accesses overlap
+constexpr std::size_t rows_at_once = 16;  // one batch of lookups, whose memory accesses overlap
 
-// Converts the columns of a row to 32 bits. Returns whether all columns fit into 32 bits.
+// Converts the columns of a row to 32 bits. Returns whether all of them fit.
 bool narrow_columns(std::span<const std::int64_t> columns, std::vector<std::int32_t>& narrow) {
   narrow.resize(columns.size());
   bool fits = true;
@@ -49,7 +49,7 @@ std::unique_ptr<Worker> CachedEngine::worker() const {
   return new_worker;
 }
 
-// Looks a row up in the cache. If the row is missing, scores and stores it.
+// Looks up a row in the cache. If the row is missing, scores and stores it.
 void CachedEngine::find_or_score(const AnswerCache::Key& key, bool decision_only, CachedWorker& worker,
                                  double* out) const {
   if (cache_.find(key, decision_only, out)) {
@@ -73,11 +73,11 @@ void CachedEngine::score_row(const SparseRow<Index>& row, bool decision_only, Ca
     find_or_score(key_of(worker.sort_columns({worker.narrow, row.values})), decision_only, worker, out);
   } else {
     ++worker.misses;
-    engine_->score(row, *worker.inner, out);  // complete scores also give the decision
+    engine_->score(row, *worker.inner, out);  // complete scores include the decision
   }
 }
 
-// Scores rows whose columns ascend. Looks several rows up together, so that memory accesses overlap.
+// Scores rows with ascending columns. Looks up several rows together, so that memory accesses overlap.
 void CachedEngine::score_range(const RowRange<std::int32_t>& range, bool decision_only, CachedWorker& worker,
                                double* out) const {
   std::array<AnswerCache::Key, rows_at_once> keys;
@@ -96,7 +96,7 @@ void CachedEngine::score_range(const RowRange<std::int32_t>& range, bool decisio
 template <class Index>
 void CachedEngine::score_all(const data::CsrView<Index, double>& rows, bool decision_only,
                              std::span<double> out, Threads threads) const {
-  constexpr std::int64_t min_rows_of_thread = 512;  // fewer rows than this are not worth a second thread
+  constexpr std::int64_t min_rows_of_thread = 512;  // fewer rows are not worth a second thread
   constexpr std::int64_t rows_between_polls = 64;   // checks for interrupts; a slow row takes milliseconds
   const std::int64_t grain = std::max(min_rows_of_thread, rows.rows() / (8 * std::max(threads.count, 1)));
   parallel_ranges(threads.count, rows.rows(), grain, [&](std::int64_t first, std::int64_t last) {

@@ -1,6 +1,6 @@
-// An engine behind a cache: a row that was scored before is looked up instead of scored again.
+// An engine behind a cache: looks up rows that were scored before instead of scoring them again.
 //
-// The scores equal, to the last bit, the scores that the engine gives for the row alone.
+// The scores are bitwise equal to those that the engine computes for the row alone.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@ namespace unkernel::engines {
 
 class CachedEngine final : public Engine {
  public:
-  // Remembers at most `most_rows` rows, at least 1.
+  // Caches at most `most_rows` rows, at least 1.
   CachedEngine(std::shared_ptr<const Engine> engine, std::size_t most_rows);
 
   AnswerCache& cache() const { return cache_; }

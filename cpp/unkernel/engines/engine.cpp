@@ -33,7 +33,7 @@ RowRange<Index>::RowRange(const data::CsrView<Index, double>& matrix, std::size_
   ones = all_ones(rows.values.data() + begin, end - begin);
   std::size_t descents = 0;
   for (std::size_t k = begin + 1; k < end; ++k) descents += rows.columns[k] <= rows.columns[k - 1];
-  for (std::size_t row = first + 1; row < last; ++row) {  // columns may descend where a row begins
+  for (std::size_t row = first + 1; row < last; ++row) {  // columns may descend where a new row begins
     const auto k = static_cast<std::size_t>(rows.offsets[row]);
     if (rows.offsets[row] != rows.offsets[row + 1] && k > begin)
       descents -= rows.columns[k] <= rows.columns[k - 1];

@@ -1,8 +1,8 @@
 // The interface of all engines.
 //
-// An engine is immutable and may be used by any number of threads; each thread writes to its own
-// worker. Virtual calls are made once per batch: the loop over the rows and everything below it are compiled
-// for the type of the engine.
+// An engine is immutable, and any number of threads may use it; each thread writes to its own worker. There
+// is one virtual call per batch: the loop over the rows, and everything below it, are compiled for the type
+// of the engine.
 #pragma once
 
 #include <algorithm>
@@ -20,16 +20,16 @@
 
 namespace unkernel::engines {
 
-// A row: columns and their values. If `values` is null, all values are 1. Columns unknown to the model,
-// including negative ones, are ignored.
+// A row: columns and their values. If `values` is null, all values are 1. Columns that the model does not
+// have, including negative columns, are ignored.
 template <class Index>
 struct SparseRow {
   std::span<const Index> columns;
   const double* values = nullptr;
 };
 
-// Sorts the columns of a row, because engines need ascending columns without repetition. The values of a
-// repeated column are added; if the row has no values, the column counts once.
+// Sorts the columns of a row, because engines need ascending columns without repetition. Adds the values of a
+// repeated column; in a row without values, a repeated column counts once.
 template <class Index>
 class RowSorter {
  public:
@@ -68,21 +68,22 @@ class Engine {
   virtual ~Engine() = default;
 
   virtual std::size_t scores() const = 0;
-  // Returns the size of all tables, whether in memory or mapped.
+  // Returns the bytes of all tables, in memory or mapped.
   virtual std::size_t bytes() const = 0;
   virtual std::unique_ptr<Worker> worker() const = 0;
 
-  // Computes the scores of one row, using a worker of this engine.
+  // Computes the scores of one row with a worker of this engine.
   virtual void score(const SparseRow<std::int32_t>& row, Worker& worker, double* out) const = 0;
   virtual void score(const SparseRow<std::int64_t>& row, Worker& worker, double* out) const = 0;
-  // Computes rows x scores. The result does not depend on the number of threads. Throws Interrupted when
-  // stopped.
+  // Computes the scores of all rows: `out` is rows x scores. The result does not depend on the number of
+  // threads. Throws Interrupted if stopped.
   virtual void score(const data::CsrView<std::int32_t, double>& rows, std::span<double> out,
                      Threads threads) const = 0;
   virtual void score(const data::CsrView<std::int64_t, double>& rows, std::span<double> out,
                      Threads threads) const = 0;
-  // Computes scores of which only the decision is correct: the sign of a single score, or the index of the
-  // largest of several scores. Scoring may stop when the remaining conjunctions cannot change the decision.
+  // Computes scores that give the right decision but may be wrong otherwise. The decision is the sign of a
+  // single score, or the index of the largest of several. Scoring may stop once the remaining conjunctions
+  // cannot change it.
   virtual void score_until_decided(const SparseRow<std::int32_t>& row, Worker& worker, double* out) const {
     score(row, worker, out);
   }
@@ -96,8 +97,8 @@ class Engine {
   }
 };
 
-// A range of rows of a matrix. `ones` is true if all values in the range are 1, and `ascending` if the
-// columns of every row ascend: testing the whole range is far cheaper than testing each row.
+// A range of rows of a matrix. `ones` is true if all values are 1, and `ascending` if the columns of every
+// row ascend. One test of the whole range is far cheaper than a test of each row.
 template <class Index>
 struct RowRange {
   const data::CsrView<Index, double>& rows;
@@ -111,7 +112,7 @@ struct RowRange {
   SparseRow<Index> operator[](std::size_t row) const {
     const auto begin = static_cast<std::size_t>(rows.offsets[row]);
     const auto end = static_cast<std::size_t>(rows.offsets[row + 1]);
-    // If columns do not ascend, a column may be repeated, and then its values must be added.
+    // Columns that do not ascend may repeat, and then their values must be added.
     return {rows.columns.subspan(begin, end - begin),
             ones && ascending ? nullptr : rows.values.data() + begin};
   }
@@ -120,10 +121,10 @@ struct RowRange {
 extern template struct RowRange<std::int32_t>;
 extern template struct RowRange<std::int64_t>;
 
-// Implements an engine, given a Derived that has make_scratch(), score_row(SparseRow<Index>, Scratch&,
-// double* out) and score_range(RowRange<Index>, Scratch&, double* out), for rows with ascending columns.
-// Derived may also have stop_early(bool, Scratch&), which sets whether scoring with this scratch may stop
-// once the decision is certain. Base is Engine, or an interface that extends it.
+// Implements an engine for rows with ascending columns. Derived must have make_scratch(),
+// score_row(SparseRow<Index>, Scratch&, double* out) and score_range(RowRange<Index>, Scratch&, double* out).
+// It may also have stop_early(bool, Scratch&), which sets whether scoring with this scratch may stop once the
+// decision is certain. Base is Engine, or an interface that extends it.
 template <class Derived, class Scratch, class Base = Engine>
 class EngineOf : public Base {
  public:
@@ -185,7 +186,7 @@ class EngineOf : public Base {
   template <class Index>
   void score_all(const data::CsrView<Index, double>& rows, bool until_decided, std::span<double> out,
                  Threads threads) const {
-    constexpr std::int64_t min_rows_of_thread = 512;  // fewer rows than this are not worth a second thread
+    constexpr std::int64_t min_rows_of_thread = 512;  // fewer rows are not worth a second thread
     constexpr std::int64_t rows_between_polls = 64;   // checks for interrupts; a slow row takes milliseconds
     const std::int64_t grain = std::max(min_rows_of_thread, rows.rows() / (8 * std::max(threads.count, 1)));
     const std::size_t width = this->scores();

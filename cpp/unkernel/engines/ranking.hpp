@@ -1,4 +1,4 @@
-// Maps input columns to ranks: an engine numbers its features by rank, from 0.
+// Maps input columns to ranks: the numbers, from 0, of an engine's features.
 //
 // Bytes    4 per column up to the largest ranked column, or 16 per ranked column if columns are far apart.
 // Query    one load, or a binary search.
@@ -21,7 +21,7 @@ class Ranking {
  public:
   Ranking() = default;
 
-  // `columns` gives the column of each rank; each occurs once.
+  // `columns` gives the column of each rank; no column may occur twice.
   explicit Ranking(std::span<const std::int64_t> columns) : used_(columns.size()) {
     if (columns.empty()) return;
     if (columns.size() >= unknown) throw std::invalid_argument("too many features");

@@ -20,9 +20,9 @@ struct RankZones {
   Rank head;
 };
 
-// The ranks of a row of ones, by zone. state() is the bit set of the fused ranks; head() are the other ranks
-// of the head, minus `fused`; tail() are all ranks beyond the head. Head ranks ascend with columns, so only
-// the tail, which is short, is sorted.
+// The ranks of a row of ones, by zone. state() is the bit set of the fused ranks. head() has the other ranks
+// of the head, minus `fused`, and tail() has all ranks beyond the head. Head ranks ascend with columns, so
+// only the tail, which is short, must be sorted.
 class BinaryRow {
  public:
   template <class Index>
@@ -38,7 +38,7 @@ class BinaryRow {
     if (tail_size_ > 1) sort(tail_.data(), tail_size_);
   }
 
-  // Loads a row whose head ranks need not ascend with columns: sorts head ranks through the bit set bits().
+  // Loads a row whose head ranks need not ascend with columns. Sorts them through the bit set bits().
   template <class Index>
   void load_sorted(const SparseRow<Index>& row, const Ranking& ranking, Rank head) {
     if (head_.size() < row.columns.size() + padding) reserve_ranks(row.columns.size());
@@ -73,7 +73,7 @@ class BinaryRow {
     std::copy(ranks.begin() + static_cast<std::ptrdiff_t>(head_size_), ranks.end(), tail_.begin());
   }
 
-  // Valid after load_sorted.
+  // Returns the bit set of the head ranks; valid after load_sorted.
   const std::uint64_t* bits() const { return bits_.data(); }
   std::uint32_t state() const { return state_; }
   const Rank* head() const { return head_.data(); }
@@ -84,8 +84,8 @@ class BinaryRow {
  private:
   static constexpr std::size_t padding = 4;  // ranks; DenseHead reads four ranks at a time
 
-  // Writes every rank to both lists. If a rank does not belong to a list, the next rank overwrites it:
-  // branches here would be mispredicted.
+  // Writes every rank to both lists; the next rank overwrites a rank that does not belong there. Branches
+  // here would be mispredicted.
   template <bool Fused, bool Tail, class Index>
   [[gnu::always_inline]] void distribute(const SparseRow<Index>& row, const Ranking& ranking,
                                          const RankZones& zones) {

@@ -95,9 +95,9 @@ def test_words_and_nodes_of_the_same_name_are_different():
         ("( ( ) )", 5, "nothing in this pair of brackets"),
         ("(A (B c) (D", 10, "never closed"),
         ("(A", 1, "never closed"),
-        ("(A b))", 6, "something behind the tree"),
-        ("(A b) (C d)", 7, "something behind the tree"),
-        ("(A b) x", 7, "something behind the tree"),
+        ("(A b))", 6, "the tree"),
+        ("(A b) (C d)", 7, "the tree"),
+        ("(A b) x", 7, "the tree"),
     ],
 )
 def test_malformed_trees_are_refused_with_their_place(tree, column, reason):

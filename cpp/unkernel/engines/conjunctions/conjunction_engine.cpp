@@ -13,11 +13,11 @@ namespace unkernel::engines {
 namespace {
 
 struct EngineScratch : ConjunctionScratch {
-  std::shared_ptr<const PrefixTrie> trie;  // the trie that was current when the rows arrived
+  std::shared_ptr<const PrefixTrie> trie;  // the current trie when the rows arrived
 };
 
-// Scores rows with the zones of the tables. If there is a prefix trie, the sums of the longest stored prefix
-// of a row are looked up.
+// Scores rows with the zones of the tables. If there is a prefix trie, looks up the sums of the longest
+// stored prefix of a row.
 class TableEngine final : public EngineOf<TableEngine, EngineScratch, ConjunctionEngine> {
  public:
   explicit TableEngine(const ConjunctionTables& tables)
@@ -58,7 +58,7 @@ class TableEngine final : public EngineOf<TableEngine, EngineScratch, Conjunctio
   }
 
  private:
-  // Not inlined: otherwise each of the loops over rows would get a copy of this function.
+  // Not inlined: otherwise each loop over rows would get its own copy of this function.
   template <class Index>
   [[gnu::noinline]] void score_sorted(const SparseRow<Index>& row, EngineScratch& scratch,
                                       double* out) const {
@@ -69,7 +69,7 @@ class TableEngine final : public EngineOf<TableEngine, EngineScratch, Conjunctio
     score_ones_(zones_, beginning, scratch, out);
   }
 
-  // Created on first use.
+  // Returns the bounds of the owners; computes them on first use.
   const OwnerBounds& bounds() const {
     std::call_once(bounds_once_, [&] { bounds_ = std::make_unique<OwnerBounds>(zones_.tables); });
     return *bounds_;

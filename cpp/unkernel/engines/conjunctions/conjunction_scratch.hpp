@@ -1,4 +1,4 @@
-// The buffers of one thread that scores rows with conjunction tables; reused from row to row.
+// The buffers of one thread that scores rows with conjunction tables, reused for each row.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@
 
 namespace unkernel::engines {
 
-// The ascending ranks of a row of ones. Owners from position `next` on are not yet added to the scores.
+// The ascending ranks of a row of ones. Owners from position `next` on have not been added to the scores yet.
 struct TailRanks {
   std::span<const Rank> ranks;
   std::size_t next;  // position in `ranks`
@@ -27,9 +27,9 @@ struct ConjunctionScratch {
   std::vector<double> value_of_rank;  // the row's value of each rank, 0 elsewhere
   std::vector<Rank> tail_ranks;       // storage of TailRanks
   std::vector<std::uint16_t>
-      rare_overlaps;                    // per support vector: number of the row's rare ranks that it contains
-  std::vector<double> rare_products;    // per support vector: product with the row over rare ranks
-  const OwnerBounds* bounds = nullptr;  // set if scoring may stop once the decision is certain
+      rare_overlaps;                    // by support vector: how many of the row's rare ranks it contains
+  std::vector<double> rare_products;    // by support vector: product with the row over rare ranks
+  const OwnerBounds* bounds = nullptr;  // null unless scoring may stop once the decision is certain
   RemainingBounds<double> remaining;    // bounds of the owners in the tail
   std::size_t first_remaining = 0;      // position in the tail of the first owner in `remaining`
   std::vector<double> partial_scores;

@@ -32,7 +32,7 @@ std::size_t bytes_of(const Keys<Borrowed>& keys) {
   return std::visit([](const auto& span) { return span.size_bytes(); }, keys);
 }
 
-// Checks that the array starts at 0, never descends, ends at `end`, and has `count` + 1 entries.
+// Throws unless the array starts at 0, never descends, ends at `end`, and has `count` + 1 entries.
 void check_begins(std::span<const std::uint32_t> begins, std::size_t count, std::size_t end,
                   const char* name) {
   bool valid = begins.size() == count + 1 && begins.front() == 0 && begins.back() == end;
@@ -80,7 +80,7 @@ void check_trie(const ConjunctionTables& tables) {
     const auto& level = tables.levels[k];
     const std::size_t entries = size_of(level.keys);
     if (entries > 0 && (k > last || tables.map.degree < 2))
-      fail_table("there are conjunctions above the degree");
+      fail_table("some conjunctions have more features than the degree");
     check_size(level.weights.size(), entries, width, "weights");
     if (level.keys.index() != tables.levels[0].keys.index()) fail_table("ranks are of different widths");
     if (k < last) check_begins(level.begins, entries, size_of(tables.levels[k + 1].keys), "the partners");
@@ -102,18 +102,19 @@ void check_records(const ConjunctionTables& tables) {
   if (tables.bit_words() > most_bit_words || tables.posting_records.size() % stride != 0)
     fail_table("the records of support vectors do not fit");
   if (!tables.posting_weights.empty() || tables.item_begins.size() != 1)
-    fail_table("support vectors are kept twice");
+    fail_table("support vectors are stored both as records and as items");
   check_begins(tables.posting_begins, tables.used() - tables.rare, postings, "the support vectors");
-  // A row with all rare ranks counts all records of a support vector. More records than rare ranks would make
-  // its overlap exceed the table of kernel steps.
+  // A row with all rare ranks counts every record of a support vector. More records than rare ranks would
+  // make the overlap exceed the table of kernel steps.
   const std::size_t max_records = std::min<std::size_t>(most_records_of_vector, tables.used() - tables.rare);
   std::vector<std::uint32_t> records_of(postings, 0);
   for (std::size_t p = 0; p < postings; ++p) {
     const std::uint64_t* record = tables.posting_records.data() + p * stride;
     const std::uint64_t vector = record[stride - 1];
-    if (vector >= postings) fail_table("a support vector's number is too large");  // each has a posting
+    // Each vector has a posting.
+    if (vector >= postings) fail_table("a support vector's number is too large");
     if (++records_of[vector] > max_records) fail_table("a support vector has too many records");
-    if (has_stray_bits(record, tables)) fail_table("a support vector has bits of no rank");
+    if (has_stray_bits(record, tables)) fail_table("a support vector has bits beyond the common ranks");
   }
 }
 
@@ -146,7 +147,7 @@ void check_groups(const ConjunctionTables& tables) {
     counts.push_back(tables.state_begins[g + 1] - tables.state_begins[g]);
   }
   if (count_state_sums(counts, tables.map.degree) > static_cast<double>(most_entries))
-    fail_table("the groups have too many states");
+    fail_table("the states of the groups have too many sums");
   const StateIndex index = groups > 0 ? StateIndex(tables.state_begins, tables.map.degree) : StateIndex();
   for (std::size_t k = 0; k < tables.state_sums.size(); ++k) {
     const bool filled = groups > 0 && k < static_cast<std::size_t>(tables.map.degree);

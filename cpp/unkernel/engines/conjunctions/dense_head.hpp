@@ -1,4 +1,4 @@
-// The dense subset of ConjunctionTables: conjunctions of the most frequent features.
+// The dense zone of ConjunctionTables: conjunctions of the most frequent features.
 #pragma once
 
 #include <array>
@@ -17,7 +17,8 @@ namespace unkernel::engines {
 using Place = std::uint32_t;
 static_assert(sizeof(Place) == sizeof(Rank));
 
-// Computes sums[i] += sum_k rows[i][places[k]] for the last Count of four rows, reading the places only once.
+// Computes sums[i] += sum_k rows[i][places[k]] for the last `Count` of the four rows. Reads the places only
+// once.
 template <std::size_t Count>
 [[gnu::always_inline]] inline void add_rows(const double* const (&rows)[4], const Place* places,
                                             std::size_t count, double (&sums)[4]) {
@@ -30,13 +31,13 @@ template <std::size_t Count>
 }
 
 // Offsets of the pairs (b, c) and triples (b, c, e) of a row's head ranks in the tables of an owner, which
-// extends them to triples and quadruples. The owner at position a needs the first C(a, 2) pairs and C(a, 3)
+// extends them to triples and quadruples. The owner at position a uses the first C(a, 2) pairs and C(a, 3)
 // triples.
 struct DenseScratch {
   std::vector<Place> pairs;
   std::vector<Place> triples;
-  std::vector<Place> scaled_singles;  // ranks, multiplied by the number of fused states
-  std::vector<Place> scaled_pairs;    // pairs, multiplied by the number of fused states
+  std::vector<Place> scaled_singles;  // ranks times the number of fused states
+  std::vector<Place> scaled_pairs;    // pairs times the number of fused states
 };
 
 class DenseHead {
@@ -53,8 +54,8 @@ class DenseHead {
 
   // --- Rows of ones ---
 
-  // Returns the sum over the head conjunctions of a row, for a single score and owners from position `first`
-  // on.
+  // Returns the sum over the head conjunctions of a row, for a single score and for owners from position
+  // `first` on.
   [[gnu::always_inline]] double sum(const BinaryRow& row, std::size_t first, DenseScratch& scratch) const {
     const double* low = tables_.head_low.data() + row.state();
     switch (index_.degree()) {
@@ -97,14 +98,14 @@ class DenseHead {
 
   // --- Rows of any values ---
 
-  // Adds all sets of head ranks whose largest one is at position a of the row.
+  // Adds all sets of head ranks whose largest rank is at position a of the row.
   template <std::size_t Width>
   void add_sets(const ValuedRow& row, std::size_t a, Sums<Width>& sums) const {
     Rank ranks[most_degree] = {row.ranks()[a]};
     double values[most_degree] = {row.values()[a]};
     add_sets_below<1>(row, a, ranks, values, sums);
   }
-  // Adds all monomials of head ranks whose largest one is at position a; in this case nothing is fused.
+  // Adds all monomials of head ranks whose largest rank is at position a; no ranks are fused in this case.
   template <std::size_t Width>
   void add_monomials(const ValuedRow& row, std::size_t a, Sums<Width>& sums) const {
     const Rank* f = row.ranks();
@@ -130,7 +131,7 @@ class DenseHead {
   }
 
  private:
-  // Processes four owners at a time, because four neighbouring owners read almost the same places.
+  // Processes four owners at a time: neighbouring owners read almost the same places.
   template <int Degree>
   [[gnu::always_inline]] double owners_sum(const double* low, const Rank* f, std::size_t first,
                                            std::size_t count, DenseScratch& scratch) const {
@@ -189,7 +190,7 @@ class DenseHead {
            gather<true>(top, scratch.triples.data(), nullptr, choose3(a));
   }
 
-  // Adds the owners at a .. a + 3.
+  // Adds the owners at positions a to a + 3.
   template <int Degree>
   [[gnu::always_inline]] double four_owners(const double* low, const Rank* f, std::size_t a,
                                             const DenseScratch& scratch) const {
@@ -210,15 +211,15 @@ class DenseHead {
     if constexpr (Degree == 3) add_four(top, scratch.pairs.data(), {choose2(a), a, a + 1, a + 2}, sums);
     if constexpr (Degree == 4) {
       for (std::size_t i = 0; i < 4; ++i)
-        rows[i] += std::size_t{f[a + i]} << tables_.fused;  // to the triples
+        rows[i] += std::size_t{f[a + i]} << tables_.fused;  // the triples begin here
       add_four(rows, scratch.scaled_pairs.data(), {choose2(a), a, a + 1, a + 2}, sums);
       add_four(top, scratch.triples.data(), {choose3(a), choose2(a), choose2(a + 1), choose2(a + 2)}, sums);
     }
     return (sums[0] + sums[1]) + (sums[2] + sums[3]);
   }
 
-  // Adds the entries at the places that all four owners share, then those of the last three owners, of the
-  // last two owners, and of the last owner.
+  // Adds the entries at places that all four owners share, then those of the last three owners, of the last
+  // two, and of the last.
   [[gnu::always_inline]] static void add_four(const double* const (&rows)[4], const Place* places,
                                               const std::array<std::size_t, 4>& counts, double (&sums)[4]) {
     add_rows<4>(rows, places, counts[0], sums);
@@ -230,7 +231,8 @@ class DenseHead {
     add_rows<1>(rows, places, counts[3], sums);
   }
 
-  // Add entries f[0 .. count) of a row whose entries are `step` numbers apart, or a triangle of such rows.
+  // Add the entries of the ranks f[0 .. count) from a row whose entries are `step` numbers apart, or from a
+  // triangle of such rows.
   template <std::size_t Width>
   static void add_row(const double* row, std::size_t step, const Rank* f, std::size_t count,
                       Sums<Width>& sums) {
@@ -246,8 +248,8 @@ class DenseHead {
     for (std::size_t b = 1; b < count; ++b) add_row(table + choose2(f[b]) * step, step, f, b, sums);
   }
 
-  // Adds the weight of one head conjunction. The weight of U ∪ T is an alternating sum of the entries of U
-  // over the subsets of T.
+  // Adds the weight of one head conjunction U ∪ T. Entries hold sums over fused states, so this weight is an
+  // alternating sum of the entries of U over the subsets of T.
   template <std::size_t Width>
   void add_set(const Rank* ranks, const double* values, int size, Sums<Width>& sums) const {
     const double factor = set_factors_(values, size);
@@ -285,7 +287,7 @@ class DenseHead {
     }
   }
 
-  // Adds `factor` times the sum of x[k] table[f[k]].
+  // Adds `factor` times the sum of x[k] table[f[k]] over k.
   template <std::size_t Width>
   static void add_products(const double* table, const Rank* f, const double* x, std::size_t count,
                            double factor, Sums<Width>& sums) {
@@ -300,7 +302,7 @@ class DenseHead {
   const ConjunctionTables& tables_;
   HeadIndex index_;
   SetFactors set_factors_;
-  // For each head rank that is not fused: where its entries begin in head_low (in states) and in head_top.
+  // By head rank that is not fused: where its entries begin in head_low (in states) and in head_top.
   std::vector<Place> low_blocks_;
   std::vector<Place> top_blocks_;
 };

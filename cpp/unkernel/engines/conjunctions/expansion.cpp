@@ -18,7 +18,7 @@ std::vector<std::uint32_t> frequencies_of(const data::CsrView<std::int32_t, doub
   return frequencies;
 }
 
-// Splits the owners into ranges of about equal work for the threads.
+// Splits the owners into ranges, one task each, of about equal work.
 std::vector<std::uint32_t> owner_ranges(const RankedVectors& vectors, std::uint32_t head,
                                         std::uint32_t rare) {
   const std::size_t occurrences = vectors.owner_begins[rare] - vectors.owner_begins[head];

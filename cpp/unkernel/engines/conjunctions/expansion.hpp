@@ -1,15 +1,16 @@
-// Kernel expansion: turns support vectors with coefficients b into weights of conjunctions.
+// Kernel expansion: turns support vectors s_j with coefficients b_j into weights w(T) of conjunctions T.
 //
-// Over binary features the kernel is a function f of the overlap, and f(c) = sum_k D_k C(c, k), so
+// Over binary features, the kernel is a function f of the overlap. With f(c) = sum_k D_k C(c, k), the weights
+// are
 //     w(T) = D_|T| sum_{j: T in s_j} b_j                 (Yoshinaga & Kitsuregawa 2009, section 2.2)
-// and g(x) is the sum of w(T) over all T in x with |T| <= d. Over real features, the same sums run over
-// monomials p instead of sets: w(p) = c_p^2 sum_j b_j s_j^p. Exact up to rounding.
+// and the score g(x) is the sum of w(T) over all T in x with |T| <= d. Over real features, the same sums run
+// over monomials p instead of sets: w(p) = c_p^2 sum_j b_j s_j^p. Exact up to rounding.
 //
 // Pruned (Kudo & Matsumoto 2003): drops conjunctions with |w| below a threshold. The thresholds for positive
 // and negative weights are scaled by the shares of positive and negative support vectors. Conjunctions are
-// mined depth first. mu+ and mu-, the sums of |b_j| over the positive and the negative support vectors that
-// contain T, do not grow from T to T' > T. So if max(mu+, mu-) times the largest remaining D is below the
-// threshold, all extensions of T are skipped. Approximate.
+// visited depth first. Let mu+ and mu- be the sums of |b_j| over the positive and the negative support
+// vectors that contain T. Adding features to T cannot increase these sums. So if max(mu+, mu-) times the
+// largest remaining D is below the threshold, all extensions of T are skipped. Approximate.
 #pragma once
 
 #include <cstdint>
@@ -33,12 +34,13 @@ struct ExpansionPlan {
   Basis basis;               // Basis::sets only if every value is 1
   HeadPlan head;             // ranks with a dense table; only Basis::sets allows fused ranks
   GroupPlan groups;          // of the first head ranks; requires Basis::sets and no fused ranks
-  std::uint32_t rare_below;  // features in fewer support vectors are rare; requires Basis::sets
+  std::uint32_t rare_below;  // features in fewer support vectors are rare; needs Basis::sets
   double threshold;          // 0 for an exact expansion
-  double most_bytes;         // size limit of the tables; beyond it, NotEnoughMemory is thrown
+  double most_bytes;         // of the tables; a larger size throws NotEnoughMemory
 };
 
-// Reports the number of finished ranges of owners to the monitor, and stops when the monitor is stopped.
+// Returns the tables. Reports the number of finished ranges of owners to the monitor, which can stop the
+// expansion.
 ConjunctionArrays expand(const SupportVectors& machine, const ExpansionPlan& plan, int threads,
                          Monitor& monitor);
 

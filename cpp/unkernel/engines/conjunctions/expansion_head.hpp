@@ -38,7 +38,7 @@ class HeadFiller {
     if (owner >= fused_) finish(owner - fused_);
   }
 
-  // Finishes the entry of the empty U, once all fused owners are done.
+  // Completes the entry of the empty U, after all fused owners.
   void finish_fused() { finish_low(0, 1); }
 
  private:
@@ -64,14 +64,14 @@ class HeadFiller {
   void add_low(Key key, std::uint32_t mask, int size, int repeats, double product) const {
     add(low_ + ((key << fused_) + mask) * task_.scores, product * task_.constant(size, repeats));
   }
-  // Adds the entries of U alone, and of U with each set of fused ranks.
+  // Adds the entry of U alone, and the entries of U with each set of fused ranks.
   void add_fused(Key key, int size, int repeats, double product) const {
     for (const FusedSet& set : sets_) {
       if (size + set.size <= index_.degree()) add_low(key, set.mask, size + set.size, repeats, product);
     }
   }
 
-  // Returns 1 if a feature may be its own partner, as in monomials, else 0.
+  // Returns 1 if a feature may be its own partner, as in monomials; otherwise 0.
   std::uint32_t self_partners() const { return task_.sets() ? 0 : 1; }
   std::uint32_t first_partner(std::uint32_t end) const {
     std::uint32_t k = begin_;

@@ -7,7 +7,7 @@
 namespace unkernel::engines {
 namespace {
 
-// Numbers the support vectors that have rare ranks in order of appearance.
+// Numbers the support vectors that have rare ranks, in the order in which they first appear.
 class VectorNumbers {
  public:
   explicit VectorNumbers(std::size_t vectors) : number_of_(vectors, 0) {}
@@ -21,8 +21,8 @@ class VectorNumbers {
   std::uint32_t count_ = 0;
 };
 
-// Returns whether postings can be stored as records: few enough ranks are common, and no support vector has
-// too many rare ranks.
+// Returns whether postings can be stored as records: there are few enough common ranks, and no support vector
+// has too many rare ranks.
 bool can_be_records(const RankedVectors& vectors, const ConjunctionArrays& arrays) {
   if (arrays.bit_words() > most_bit_words) return false;
   for (std::size_t v = 0; v + 1 < vectors.begins.size(); ++v) {

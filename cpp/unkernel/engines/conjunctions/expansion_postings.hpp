@@ -6,7 +6,7 @@
 
 namespace unkernel::engines {
 
-// Writes records if possible, else lists of items.
+// Writes postings as records if possible, otherwise as lists of items.
 void write_postings(const ExpansionTask& task, MemoryBudget& budget, ConjunctionArrays& arrays);
 
 }  // namespace unkernel::engines

@@ -1,4 +1,4 @@
-// Data shared by the steps of an expansion: the support vectors, the rule that drops small weights, and the
+// The data that the steps of an expansion share: support vectors, the rule that drops small weights, and the
 // memory budget.
 #pragma once
 
@@ -46,8 +46,8 @@ class Pruning {
     }
     return !is_active_;
   }
-  // Returns false if no conjunction of `size` or more features can be kept, given upper bounds of the
-  // positive and the negative terms of its weight.
+  // Returns whether any conjunction of `size` or more features can be kept, given upper bounds on the
+  // positive and negative terms of its weight.
   bool can_keep(const double* positive, const double* negative, int size) const {
     for (std::size_t s = 0; is_active_ && s < min_positive_.size(); ++s) {
       const double lower = std::min(min_positive_[s], min_negative_[s]);
@@ -63,9 +63,9 @@ class Pruning {
 
  private:
   bool is_active_;
-  bool has_negative_factor_ = false;                 // if true, positive terms may yield negative weights
+  bool has_negative_factor_ = false;                 // positive terms may yield negative weights
   std::vector<double> min_positive_, min_negative_;  // by score: thresholds of |w|
-  double largest_factor_[most_degree + 1] = {};      // by size: of conjunctions of this or a larger size
+  double largest_factor_[most_degree + 1] = {};      // by size: the largest of this and all larger sizes
 };
 
 // The input of all steps of an expansion.
@@ -81,14 +81,14 @@ struct ExpansionTask {
     return machine.coefficients.data() + vector * scores;
   }
   double value(std::uint32_t place) const { return sets() ? 1.0 : vectors.values[place]; }
-  // Returns c^2 of a conjunction of `size` features; `repeats` is the product of the factorials of its
-  // exponents.
+  // Returns the squared constant c^2 of a conjunction of `size` features. `repeats` is the product of the
+  // factorials of its exponents.
   double constant(int size, int repeats) const {
     return sets() ? plan.map.set(size) : plan.map.monomial(size, repeats);
   }
 };
 
-// Throws NotEnoughMemory when tables outgrow their budget.
+// Throws NotEnoughMemory when the tables outgrow their budget.
 class MemoryBudget {
  public:
   explicit MemoryBudget(double bytes) : remaining_bytes_(bytes) {}

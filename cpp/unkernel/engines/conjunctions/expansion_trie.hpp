@@ -13,8 +13,9 @@
 
 namespace unkernel::engines {
 
-// Lists the conjunctions of an owner depth first. At each node, the support vectors that contain its
-// conjunction, truncated at its smallest rank, are distributed over their remaining partners.
+// Lists the conjunctions of an owner depth first. At each node, distributes the support vectors that contain
+// the node's conjunction over the remaining partners. Each vector counts only below its smallest matched
+// rank.
 class OwnerExpander {
  public:
   OwnerExpander(const ExpansionTask& task, std::size_t used, TrieWriter& writer)
@@ -37,18 +38,18 @@ class OwnerExpander {
  private:
   struct Occurrence {
     std::uint32_t vector;
-    std::uint32_t end;  // partners come before this place
+    std::uint32_t end;  // partners come before this position
     double product;     // of the values of the node's features
   };
   struct Level {
     std::vector<Occurrence> occurrences;  // partner by partner
     std::vector<Rank> partners;
-    std::vector<std::uint32_t> slot_of;  // by rank: first the number of occurrences, later a position
+    std::vector<std::uint32_t> slot_of;  // by rank: the number of occurrences, then a position
     std::vector<std::uint32_t> ends;     // of the occurrences of each partner
     std::vector<double> sums;            // of leaves: partners x scores
   };
 
-  // Visits a node of `Size` features. In its monomial, `run` is the exponent of the last feature and
+  // Visits a node of `Size` features. In its monomial, `run` is the exponent of the last feature, and
   // `repeats` the product of the factorials of all exponents.
   template <int Size>
   void visit(std::span<const Occurrence> node, int repeats, int run) {

@@ -12,17 +12,17 @@ namespace unkernel::engines {
 namespace {
 
 constexpr std::size_t sample_size = 4096;   // rows
-constexpr std::uint32_t most_states = 160;  // of a group, in the sample
+constexpr std::uint32_t most_states = 160;  // of a group, in the sampled rows
 
 // A group under construction, and its state in each sampled row. State 0 is the empty set of features.
 struct Group {
   std::vector<std::uint32_t> features;
   std::vector<std::uint32_t> state_of;
-  std::uint32_t states = 0;  // not counting the empty one
+  std::uint32_t states = 0;  // without the empty state
 };
 
 // Power sums p_k of the numbers of states of the groups. They determine the elementary symmetric polynomials
-// e_k: the numbers of combinations of k states of different groups.
+// e_k, which count the combinations of k states of different groups.
 struct PowerSums {
   std::array<double, 5> p = {};
 
@@ -106,7 +106,7 @@ class GroupMerger {
         }
       }
     }
-    // A merge that leaves more sums than the limit is still worthwhile if it reduces their number.
+    // If the sums still exceed the limit, a merge is worthwhile only if it reduces their number.
     const bool is_worthwhile =
         fewest_sums <= plan_.most_sums || fewest_sums < all.count_combinations(degree_);
     if (fewest_sums == std::numeric_limits<double>::infinity() || !is_worthwhile) return false;
@@ -210,7 +210,7 @@ void drop_rare_states(std::vector<std::vector<State>>& states, double most_sums,
 }  // namespace
 
 double count_state_sums(std::span<const double> states, int degree) {
-  // Does not use power sums: they cancel for large groups, and this function also validates files.
+  // Avoids power sums, which suffer from cancellation for large groups: this function also validates files.
   std::vector<double> sums(static_cast<std::size_t>(degree) + 1, 0.0);
   sums[0] = 1.0;
   for (const double count : states) {

@@ -1,4 +1,5 @@
-// The grouped part of ConjunctionTables: conjunctions of the most frequent features, by the states of groups.
+// The grouped part of ConjunctionTables: sums of the conjunctions of the most frequent features, by the
+// states of groups.
 //
 // Query   one hash lookup per group, then one load per conjunction of at most `degree` groups.
 #pragma once
@@ -21,8 +22,8 @@ namespace unkernel::engines {
 struct RowStates {
   std::size_t count = 0;
   std::uint32_t group[most_groups];
-  std::uint32_t state[most_groups];   // within its group
-  std::uint32_t number[most_groups];  // among all states
+  std::uint32_t state[most_groups];   // number within its group
+  std::uint32_t number[most_groups];  // number among all states
 };
 
 class GroupedCore {
@@ -63,7 +64,7 @@ class GroupedCore {
   }
 
  private:
-  // Returns the bits [begin, end), which must be fewer than 64.
+  // Returns the bits [begin, end), at most 63.
   static std::uint64_t extract_bits(const std::uint64_t* bits, std::uint32_t begin, std::uint32_t end) {
     const std::uint32_t word = begin / 64, shift = begin % 64;
     std::uint64_t low = bits[word] >> shift;
@@ -87,7 +88,8 @@ class GroupedCore {
     }
   }
 
-  // Returns the index of the state in its group plus one; 0 if it is not stored. Hash tables are never full.
+  // Returns the index of the state in its group plus one, or 0 if it is not stored. Hash tables are never
+  // full, so the search ends.
   std::uint32_t state_of(std::size_t g, std::uint64_t mask) const {
     const std::size_t base = table_begins_[g];
     const std::size_t last = table_begins_[g + 1] - base - 1;
@@ -98,9 +100,9 @@ class GroupedCore {
     }
   }
 
-  // Adds the sums of all sets of `Size` states that extend a set of `Size` - 1 states by one of the row's
-  // first `count` states, then the sums of larger sets. StateIndex numbers the groups (`path`) and the states
-  // (`place`) of the smaller set.
+  // Adds the sums of all sets of `Size` states that extend one set of `Size` - 1 states by one of the row's
+  // first `count` states, then the sums of larger sets. For the smaller set, `path` numbers the groups and
+  // `place` the states, as in StateIndex.
   template <int Degree, int Size, std::size_t Width>
   [[gnu::always_inline]] void add_row(const RowStates& row, std::size_t begin, std::size_t path,
                                       std::size_t place, std::size_t count, Sums<Width>& sums) const {

@@ -16,8 +16,8 @@ struct Candidate {
   std::vector<double> weights;
 };
 
-// Orders candidates by magnitude, largest first, then by ranks, so that the list does not depend on the order
-// of visits.
+// Orders candidates by magnitude, the largest first, then by ranks, so that the list does not depend on the
+// order of visits.
 bool is_heavier(const Candidate& a, const Candidate& b) {
   if (a.magnitude != b.magnitude) return a.magnitude > b.magnitude;
   return std::lexicographical_compare(a.ranks.begin(), a.ranks.begin() + a.count, b.ranks.begin(),
@@ -46,7 +46,7 @@ class HeaviestLister {
     if (heap_.size() > top_) heap_.pop();
   }
 
-  // Recovers single weights from sums over fused states, one U at a time.
+  // Recovers single weights from sums over fused states, for one U at a time.
   void visit_head() {
     const std::uint64_t unfused = tables_.head - tables_.fused;
     const std::size_t width = tables_.scores();
@@ -61,7 +61,7 @@ class HeaviestLister {
       for (std::uint32_t mask = 0; mask < tables_.fused_states(); ++mask)
         visit(set_path(u, mask), states.data() + mask * width);
     }
-    // A conjunction in head_top has full degree, so ConjunctionIndex numbers them owner by owner.
+    // Conjunctions in head_top have full degree, so ConjunctionIndex numbers them owner by owner.
     const ConjunctionIndex full_index(tables_.map.degree, tables_.basis);
     Conjunction conjunction;
     for (std::uint64_t owner = 0; owner < unfused; ++owner) {
@@ -83,7 +83,7 @@ class HeaviestLister {
           states[state * width + s] -= states[(state ^ std::size_t{1} << bit) * width + s];
       }
     }
-    // Rounding errors in place of weights that are 0 are ignored.
+    // A weight of 0 may appear as a rounding error, which is ignored.
     constexpr double max_relative_error = 1e-13;
     double largest = 0.0;
     for (const double value : states) largest = std::max(largest, std::abs(value));
@@ -97,7 +97,7 @@ class HeaviestLister {
       path_[static_cast<std::size_t>(count++)] = static_cast<Rank>(u.ranks[i]) + tables_.fused;
     for (std::uint32_t bit = tables_.fused; bit-- > 0;) {
       if ((mask >> bit & 1) == 0) continue;
-      if (count == most_degree) return 0;  // no such conjunction: its weight is 0
+      if (count == most_degree) return 0;  // there is no such conjunction, so its weight is 0
       path_[static_cast<std::size_t>(count++)] = bit;
     }
     return count > tables_.map.degree ? 0 : count;
@@ -115,7 +115,7 @@ class HeaviestLister {
     const auto count = static_cast<int>(level) + 2;
     for (std::uint32_t e = begin; e < end; ++e) {
       path_[level + 1] = std::visit([&](const auto& keys) { return Rank{keys[e]}; }, entries.keys);
-      if (path_[level + 1] >= tables_.used()) continue;  // unchecked keys of invalid tables
+      if (path_[level + 1] >= tables_.used()) continue;  // keys of invalid tables are not checked
       visit(count, entries.weights.data() + e * tables_.scores());
       if (count < tables_.map.degree) visit_level(level + 1, entries.begins[e], entries.begins[e + 1]);
     }

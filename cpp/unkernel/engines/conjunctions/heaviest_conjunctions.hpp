@@ -1,4 +1,4 @@
-// Counts the conjunctions in tables and lists the heaviest of them.
+// Counts the conjunctions in tables, and lists the heaviest.
 #pragma once
 
 #include <array>
@@ -16,7 +16,8 @@ struct HeaviestConjunctions {
 };
 
 // Returns the `top` conjunctions with the largest absolute weights, the largest first. Conjunctions of rare
-// features are neither listed nor counted, because tables do not have them. Tables must have been checked.
+// features are neither listed nor counted, because tables do not store them. The caller must have checked the
+// tables.
 HeaviestConjunctions list_heaviest(const ConjunctionTables& tables, std::size_t top);
 
 }  // namespace unkernel::engines

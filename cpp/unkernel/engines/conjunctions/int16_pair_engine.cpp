@@ -21,16 +21,16 @@ namespace {
 
 using Weight = std::int16_t;
 
-constexpr std::size_t longest_row = 256;  // features; the sums of longer rows might exceed 32 bits
+constexpr std::size_t longest_row = 256;  // features; sums of longer rows might exceed 32 bits
 constexpr double dense_pairs_per_model_pair = 2.0;
 constexpr double min_dense_bytes = 1 << 18;
 
 // --- The weights -----------------------------------------------------------------------------------
 
-// Finds the largest power of two such that all weights are 16-bit multiples of it.
+// Finds the largest power of two of which all weights are 16-bit multiples.
 class CommonUnit {
  public:
-  // Returns whether there is such a power of two for all weights added so far.
+  // Returns whether such a power of two exists for all weights added so far.
   bool add_all(std::span<const double> weights) {
     while (!weights.empty()) {
       const std::size_t size = std::min(weights.size(), chunk);
@@ -47,10 +47,11 @@ class CommonUnit {
  private:
   static constexpr int no_exponent = std::numeric_limits<int>::max();
   static constexpr std::size_t chunk = 4096;
-  static constexpr int digits = 52;  // binary digits of a double after the first digit
+  static constexpr int digits = 52;  // of a double, after the leading binary digit
   static constexpr int exponent_bias = 1023;
 
-  // A double is its 53 binary digits times a power of two; zeros at the end of the digits raise that power.
+  // Takes a weight into account. A double is its 53 binary digits times a power of two; trailing zeros of the
+  // digits raise that power.
   void add(double weight) {
     const auto bits = std::bit_cast<std::uint64_t>(std::abs(weight));
     if (bits == 0) return;
@@ -66,7 +67,7 @@ class CommonUnit {
   double largest_ = 0.0;
 };
 
-// Calls visit(a, b, k) for the k-th conjunction of the model, of ranks a > b; b = a for a single feature.
+// Calls visit(a, b, k) for the k-th conjunction of the model, with ranks a > b. A single feature has b = a.
 template <class Visit>
 void for_each_pair(const ConjunctionWeights& model, const Visit& visit) {
   const ConjunctionIndex index(2, Basis::sets);
@@ -80,9 +81,9 @@ void for_each_pair(const ConjunctionWeights& model, const Visit& visit) {
 
 // --- Ranks -----------------------------------------------------------------------------------------
 
-// The engine numbers features in four zones: dense features of the core; dense features outside the core,
-// which form pairs with the core only; sparse features of the core; sparse features outside the core. Each
-// zone is sorted by descending frequency.
+// The order of features in the engine: four zones, each sorted by descending frequency. They are the dense
+// features of the core; the other dense features, which form pairs with the core only; the sparse features of
+// the core; the other sparse features.
 struct FeatureOrder {
   Rank core = 0;                      // dense features of the core
   Rank dense = 0;                     // all dense features
@@ -91,7 +92,7 @@ struct FeatureOrder {
   std::vector<std::int64_t> columns;  // by rank of the engine
 };
 
-// Returns the end of the core: columns from there on form no pairs with each other.
+// Returns the end of the core: the columns from there on form no pairs with each other.
 std::int64_t find_end_of_core(const ConjunctionWeights& model) {
   std::int64_t end = 0;
   for_each_pair(model, [&](Rank a, Rank b, std::size_t) {
@@ -131,25 +132,25 @@ FeatureOrder choose_order(const ConjunctionWeights& model, std::uint64_t dense_p
 // The buffers of one thread.
 struct Int16Scratch {
   std::vector<Rank> column_ranks;  // in the order of the row's columns
-  // The row's ranks by zone of FeatureOrder; ranks of the core ascend within a zone.
+  // The row's ranks, by the zones of FeatureOrder. Ranks of the core ascend within a zone.
   std::vector<Rank> ranks;
-  // The positions in `ranks` at which the first three zones end.
+  // The positions in `ranks` where the first three zones end.
   std::size_t core = 0;
   std::size_t dense = 0;
   std::size_t sides = 0;
   std::vector<Rank> side_rows;        // dense ranks outside the core, numbered from 0
-  std::vector<Rank> partners;         // of side rows: the row's core, then the place of single weights
+  std::vector<Rank> partners;         // of side rows: the row's core ranks, then the place of single weights
   std::vector<std::uint32_t> hashes;  // of the ranks
   std::vector<std::uint32_t> places;  // of the weights to add
   std::vector<std::int32_t> sums;
   std::vector<std::int64_t> swings;  // see list_swings
-  bool decision_only = false;        // whether only the largest score matters
+  bool decision_only = false;        // only the largest score matters
   ValuedRow valued;
 };
 
 class Int16PairEngine final : public EngineOf<Int16PairEngine, Int16Scratch> {
  public:
-  // Returns null if the hashes of too many features collide.
+  // Returns the engine, or null if the hashes of too many features collide.
   static std::unique_ptr<Int16PairEngine> make(const ConjunctionWeights& model, std::uint64_t dense_pairs,
                                                double unit) {
     std::unique_ptr<Int16PairEngine> engine(
@@ -249,7 +250,7 @@ class Int16PairEngine final : public EngineOf<Int16PairEngine, Int16Scratch> {
                    [&](double weight) { return static_cast<Weight>(weight / unit_); });
   }
 
-  // Returns the weights of a dense pair, or of a single feature.
+  // Return the weights of a dense pair, or of a single feature.
   Weight* mutable_weights(Rank high, Rank low) { return const_cast<Weight*>(dense_weights(high, low)); }
   const Weight* dense_weights(Rank high, Rank low) const {
     if (high < order_.core) return triangle_.data() + (choose2(std::size_t{high} + 1) + low) * width_;
@@ -266,7 +267,7 @@ class Int16PairEngine final : public EngineOf<Int16PairEngine, Int16Scratch> {
 
   // --- Rows of ones ---
 
-  // All ranks are looked up before any is used, so that cache misses overlap.
+  // Looks up all ranks before it uses any, so that cache misses overlap.
   template <class Index>
   void load(const SparseRow<Index>& row, Int16Scratch& scratch) const {
     scratch.column_ranks.resize(row.columns.size());
@@ -289,8 +290,8 @@ class Int16PairEngine final : public EngineOf<Int16PairEngine, Int16Scratch> {
     scratch.ranks.resize(static_cast<std::size_t>(end - scratch.ranks.data()));
   }
 
-  // Copies the ranks in [from, below) and returns the end of the copies. Writes every rank; if a rank is
-  // outside the range, the next rank overwrites it: a branch here would be mispredicted.
+  // Copies the ranks in [from, below), and returns the end of the copies. Writes every rank; the next rank
+  // overwrites a rank outside the range. A branch here would be mispredicted.
   static Rank* copy_between(Rank from, Rank below, std::span<const Rank> ranks, Rank* to) {
     for (const Rank rank : ranks) {
       *to = rank;
@@ -311,7 +312,7 @@ class Int16PairEngine final : public EngineOf<Int16PairEngine, Int16Scratch> {
     add_rows(sides_.data(), order_.core + 1, scratch.side_rows, scratch.partners, scratch.sums);
   }
 
-  // Adds the sparse owners. If only the decision matters, stops when the remaining owners cannot change it.
+  // Adds the sparse owners. If only the decision matters, stops once the remaining owners cannot change it.
   void add_sparse(Int16Scratch& scratch) const {
     const std::span<const Rank> ranks = scratch.ranks;
     if (scratch.dense == ranks.size()) return;
@@ -328,8 +329,8 @@ class Int16PairEngine final : public EngineOf<Int16PairEngine, Int16Scratch> {
     }
   }
 
-  // Lists the places of the pairs of the owner at this position: with all earlier ranks, or, if the owner is
-  // outside the core, only with ranks of the core.
+  // Lists the places of the pairs of the owner at this position. An owner in the core pairs with all earlier
+  // ranks, an owner outside the core only with ranks of the core.
   const std::uint32_t* list_partners(std::size_t position, Int16Scratch& scratch) const {
     const std::span<const std::uint32_t> hashes = scratch.hashes;
     const Rank owner = scratch.ranks[position] - order_.dense;
@@ -339,8 +340,8 @@ class Int16PairEngine final : public EngineOf<Int16PairEngine, Int16Scratch> {
     return buckets_.list_places(owner, hashes.subspan(scratch.dense, scratch.sides - scratch.dense), places);
   }
 
-  // Computes, for each sparse owner of the row, the most by which this owner and all owners after it can
-  // change the difference of two scores.
+  // Computes, for each sparse owner of the row, by how much this owner and all later owners can change the
+  // difference of two scores.
   void list_swings(Int16Scratch& scratch) const {
     const std::span<const Rank> owners = std::span<const Rank>(scratch.ranks).subspan(scratch.dense);
     scratch.swings.resize(owners.size());
@@ -380,7 +381,7 @@ class Int16PairEngine final : public EngineOf<Int16PairEngine, Int16Scratch> {
     }
   }
 
-  // Returns the weights of a pair, high >= low, or of a single feature; null if the model has none.
+  // Returns the weights of a pair, with high >= low, or of a single feature; null if the model has none.
   const Weight* find(Rank high, Rank low) const {
     if (low == high || high < order_.core) return dense_weights(high, low);
     if (high < order_.dense) return low < order_.core ? dense_weights(high, low) : nullptr;
@@ -397,14 +398,12 @@ class Int16PairEngine final : public EngineOf<Int16PairEngine, Int16Scratch> {
   Ranking ranking_;
   SetFactors set_factors_;
   std::vector<std::int32_t> intercept_;
-  LargeVector<Weight>
-      triangle_;  // of the core: feature x (pairs with smaller ranks, the feature alone) x scores
-  LargeVector<Weight>
-      sides_;  // of other dense features: feature x (pairs with the core, the feature alone) x scores
+  LargeVector<Weight> triangle_;  // of the core: feature x (its smaller partners, itself) x scores
+  LargeVector<Weight> sides_;  // of other dense features: feature x (partners in the core, itself) x scores
   LargeVector<Weight> single_weights_;  // of sparse features alone: feature x scores
   PartnerBuckets buckets_;              // of sparse features
   LargeVector<Weight> weights_;         // by place in the buckets x scores
-  // For each sparse feature: the most by which its weights can change the difference of two scores.
+  // By sparse feature: the most by which its weights can change the difference of two scores.
   std::vector<std::int64_t> swings_;
 };
 

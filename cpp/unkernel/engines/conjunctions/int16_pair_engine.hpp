@@ -1,17 +1,18 @@
-// The engine for models of degree 2 with several scores whose weights are 16-bit multiples of one power of
+// The engine for models of degree 2 with several scores, whose weights are 16-bit multiples of one power of
 // two, as online learners make them. 16-bit weights take a quarter of the memory of doubles, so rows cause
-// fewer cache misses, and integer sums are exact in any order.
+// fewer cache misses. Integer sums are exact in any order.
 //
-// Features have ranks by descending frequency. A dense table holds all pairs of the first ranks, the dense
-// features: the weights of a feature with every smaller rank, then the weights of the feature alone. Each of
-// the other, sparse features is an owner. It has a hash table of its partners among all smaller ranks, in
-// buckets that never overflow: one 16-byte load shows whether a pair exists, and the place of its weights.
+// Features have ranks by descending frequency. A dense table covers the first ranks, the dense features: it
+// has the weights of each feature with every smaller rank, then the weights of the feature alone. All other
+// features are sparse, and each is an owner. An owner has a hash table of its partners among all smaller
+// ranks, in buckets that never overflow: one 16-byte load tells whether a pair exists, and where its weights
+// are.
 //
-// Many models have features that form no pairs with each other, such as the side features of a parser's
-// templates: all columns from a certain column on. The columns before that column are the core. Dense
-// features outside the core store their pairs with the core only.
+// In many models, all columns from a certain column on form no pairs with each other, such as the side
+// features of a parser's templates. The columns before that column are the core. Dense features outside the
+// core store their pairs with the core only.
 //
-// Bytes    2 m per dense pair; 2 m and about 6 per other existing pair; m scores
+// Bytes    for m scores: 2 m per dense pair; 2 m and about 6 per other existing pair
 // Query    one load per dense pair of a row, one bucket per other pair and, if the pair exists, its weights
 #pragma once
 
@@ -25,13 +26,13 @@
 
 namespace unkernel::engines {
 
-// Returns the recommended number of pairs in the dense table: about twice the number of pairs of the model.
+// Returns the recommended number of pairs in the dense table: about twice the number of the model's pairs.
 std::uint64_t dense_pairs_for(const ConjunctionWeights& model);
 
-// Returns the largest power of two such that all these finite numbers are 16-bit multiples of it, if any.
+// Returns the largest power of two of which all these finite numbers are 16-bit multiples, if there is one.
 std::optional<double> int16_unit(std::span<const double> intercept, std::span<const double> weights);
 
-// Returns null if the engine does not support the model. Throws std::invalid_argument if the model is
+// Returns the engine, or null if it does not support the model. Throws std::invalid_argument if the model is
 // invalid.
 std::unique_ptr<Engine> make_int16_pair_engine(const ConjunctionWeights& model, std::uint64_t dense_pairs);
 

@@ -47,8 +47,8 @@ void check_weights(const ConjunctionWeights& weights, const ConjunctionIndex& in
   }
 }
 
-// Returns the rank in the tables of each rank of the model. The head of the tables is ordered by group, by
-// frequency or by column.
+// Returns the table rank of each rank of the model. The head of the tables is ordered by group, by frequency
+// or by column.
 std::vector<Rank> map_ranks(const ConjunctionWeights& weights, const ConjunctionArrays& arrays,
                             const HeadPlan& head, const FeatureGroups& groups) {
   std::vector<std::size_t> order(weights.columns.size());
@@ -82,7 +82,7 @@ Entry entry_of(const Conjunction& conjunction, const std::vector<Rank>& ranks) {
   return entry;
 }
 
-// A conjunction of the trie: the ranks after its owner, in trie order, and its position in the model.
+// A conjunction of the trie: its ranks after the owner, in trie order, and its position in the model.
 struct Member {
   std::uint64_t partners;
   std::uint64_t place;
@@ -121,7 +121,7 @@ class TableArranger {
     std::vector<std::size_t> next(owner_begins_.begin(), owner_begins_.end() - 1);
     for_each_entry([&](std::size_t k, const Entry& entry) {
       if (entry.ranks[0] < arrays_.head) return;
-      // Partner ranks plus one, so that a conjunction without a further partner comes first.
+      // Partner ranks plus one, so that a conjunction without further partners comes first.
       std::uint64_t partners = 0;
       for (int i = 1; i < 3; ++i)
         partners = partners << 32 | (i < entry.size ? std::uint64_t{entry.ranks[i]} + 1 : 0);

@@ -1,4 +1,4 @@
-// Converts the keys and weights of a conjunction model, as learners and files provide them, to tables.
+// Converts the keys and weights of a conjunction model, as learners and files provide them, into tables.
 #pragma once
 
 #include <cstdint>
@@ -22,8 +22,8 @@ struct ConjunctionWeights {
 // Throws std::invalid_argument if the model is invalid.
 void check(const ConjunctionWeights& weights);
 
-// Checks and converts the model. Dependent features are grouped as in the rows of `sample`, which have input
-// columns.
+// Checks the model and converts it into tables. Dependent features are grouped as in the rows of `sample`,
+// whose columns are input columns.
 ConjunctionArrays arrange(const ConjunctionWeights& weights, HeadPlan head, GroupPlan groups,
                           const data::CsrView<std::int32_t, double>& sample, int threads);
 

@@ -1,4 +1,4 @@
-// The size of the intersection of two bit sets.
+// Computes the size of the intersection of two bit sets.
 #pragma once
 
 #include <bit>
@@ -11,7 +11,7 @@
 
 namespace unkernel::engines {
 
-// The number of words must be even.
+// Returns the number of bits that both sets have. The number of words must be even.
 template <std::size_t Words>
 [[gnu::always_inline]] inline std::size_t count_common_bits(const std::uint64_t* a, const std::uint64_t* b) {
   static_assert(Words % 2 == 0 && Words < 2 * 32, "the counts of all words must fit into a byte");

@@ -1,4 +1,4 @@
-// Bounds of the sums that the conjunctions of one owner can add to a score, from the tables of an engine.
+// Bounds the sums that the conjunctions of one owner can add to a score, from the tables of an engine.
 #pragma once
 
 #include <cstddef>
@@ -9,9 +9,9 @@
 
 namespace unkernel::engines {
 
-// Bounds of the owners beyond the head, per score. For owners in the trie: the sum of all weights of one
-// sign. For rare owners: the sum of the coefficients of their support vectors, to be multiplied by the
-// largest step f(c + 1) - f(c) for the possible overlaps c with the row.
+// Bounds of the owners beyond the head, per score. An owner in the trie adds at most the sum of all its
+// weights of one sign. A rare owner adds at most the sum of the coefficients of its support vectors, times
+// the largest step f(c + 1) - f(c) for the possible overlaps c with the row.
 class OwnerBounds {
  public:
   explicit OwnerBounds(const ConjunctionTables& tables)
@@ -26,7 +26,7 @@ class OwnerBounds {
     }
   }
 
-  // Returns bounds, one per score.
+  // Returns the bounds of an owner, one per score.
   const Bounds<double>* of(std::size_t owner) const { return bounds_.data() + owner * scores_; }
 
  private:

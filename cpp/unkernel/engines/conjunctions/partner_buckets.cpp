@@ -7,10 +7,10 @@ namespace unkernel::engines {
 namespace {
 
 constexpr std::size_t tags_per_bucket = 7;
-constexpr unsigned tag_bits = 15;                       // of 16, so that no tag equals no_tag
+constexpr unsigned tag_bits = 15;                       // of 16 bits, so that no tag equals no_tag
 constexpr std::uint64_t no_tag = 0xffff;                // an empty lane
 constexpr std::uint64_t no_tags = ~std::uint64_t{0};    // a word of four empty lanes
-constexpr std::size_t most_partners_of_owner = 0xffff;  // a 16-bit lane counts them
+constexpr std::size_t most_partners_of_owner = 0xffff;  // 16-bit lanes count them
 constexpr std::size_t most_buckets_per_partner = 4;
 constexpr std::size_t most_buckets = 0xffff'fff0;
 

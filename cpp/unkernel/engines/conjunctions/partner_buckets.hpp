@@ -1,7 +1,7 @@
-// For each of many owners, a set of partners, each with a place: the index of its weights.
+// Maps pairs of an owner and a partner to places: indices of weights.
 //
 // The partners of an owner are hashed into buckets of seven; there are enough buckets that none overflows. A
-// bucket holds 16-bit tags and the place of its first partner; the places of its other partners follow. The
+// bucket holds 16-bit tags, and the place of its first partner; the places of its other partners follow. The
 // hash is a bijection, so bucket and tag together identify the partner.
 #pragma once
 
@@ -18,26 +18,26 @@ namespace unkernel::engines {
 
 class PartnerBuckets {
  public:
-  // Partners are numbers below `limit`, which must be less than most_partners.
+  // Partners must be below `limit`, which must be less than most_partners.
   explicit PartnerBuckets(std::size_t limit);
 
   static constexpr std::size_t most_partners = std::size_t{1} << 30;
 
   struct Hashed {
     std::uint32_t hash;
-    std::uint32_t index;  // index among the partners of the owner
+    std::uint32_t index;  // among the partners of the owner
   };
 
-  // Hashes a partner. The hash is a bijection of the numbers that have as many bits as the limit. It spreads
-  // neighbouring numbers.
+  // Returns the hash of a partner. It is a bijection on the numbers with as many bits as the limit, and
+  // spreads neighbouring numbers.
   std::uint32_t hash(Rank partner) const { return (partner * 0x9e37'79b1U) & mask_; }
 
-  // Adds an owner. The hashes of its partners must ascend; the partners get the places from `first_place` on.
-  // Returns false if too many hashes coincide.
+  // Adds an owner. The hashes of its partners must ascend; their places count up from `first_place`. Returns
+  // false if too many hashes fall into one bucket.
   bool add(std::span<const Hashed> partners, std::size_t first_place);
 
-  // Writes the places of the partners of the owner with these hashes to `to`, and returns the end. `to` needs
-  // capacity for one more place than there are hashes: every hash writes a place, and if the hash belongs to
+  // Writes to `to` the places of those hashes that belong to partners of the owner, and returns the end. `to`
+  // needs capacity for one more place than there are hashes: every hash writes a place, and if it belongs to
   // no partner, the next place overwrites it. A branch here would be mispredicted.
   std::uint32_t* list_places(std::size_t owner, std::span<const std::uint32_t> hashes,
                              std::uint32_t* to) const {
@@ -64,11 +64,11 @@ class PartnerBuckets {
   static constexpr std::uint64_t top_bits = lane_ones << 15;
   static constexpr std::uint64_t top_bits_of_three = top_bits >> lane_bits;
 
-  // Seven tags, then the number of the owner's partners in earlier buckets.
+  // Seven tags, then how many of the owner's partners are in earlier buckets.
   struct Bucket {
     std::uint64_t words[2];
   };
-  // A hash consists of a bucket number and a tag.
+  // The buckets of an owner. A hash consists of a bucket number and a tag.
   struct Owner {
     std::uint32_t bucket;  // the owner's first bucket
     std::uint32_t place;   // of the owner's first partner
@@ -76,7 +76,8 @@ class PartnerBuckets {
     std::uint32_t tag_mask;
   };
 
-  // Sets the top bit of the lanes of a word that hold the tag. Lanes above the lowest match may be wrong.
+  // Returns the word with the top bit set in each lane that holds the tag. Lanes above the lowest match may
+  // be wrong.
   static std::uint64_t lanes_with(std::uint64_t tag, std::uint64_t word) {
     const std::uint64_t different = word ^ tag * lane_ones;
     return (different - lane_ones) & ~different;

@@ -1,6 +1,6 @@
-// The last zone of ConjunctionTables: rare owners, which are not expanded. The postings of an owner are the
-// support vectors that contain it, either as lists of items (ranks) or as records with one bit per common
-// rank.
+// The last zone of ConjunctionTables: rare owners, whose conjunctions are not stored. The postings of an
+// owner are the support vectors that contain it. They are lists of items (ranks), or records with one bit per
+// common rank.
 #pragma once
 
 #include <algorithm>
@@ -38,8 +38,8 @@ class KernelSteps {
   // Returns f(product + by) - f(product).
   double step(double product, double by) const { return value(product + by) - value(product); }
 
-  // Returns an upper bound of the steps at all overlaps up to `overlap`. Steps may be negative or descend for
-  // unusual gamma or coef0.
+  // Returns an upper bound on the steps at all overlaps up to `overlap`. For unusual gamma or coef0, steps
+  // may be negative or decrease.
   double largest(std::size_t overlap) const {
     return steps_ascend_ ? steps_[std::min(overlap, steps_.size() - 1)]
                          : std::numeric_limits<double>::infinity();
@@ -63,7 +63,8 @@ class KernelSteps {
   bool steps_ascend_ = false;
 };
 
-// Postings as lists of items. Owners are numbered from `rare` on; `values` has the row's value of each rank.
+// Postings as lists of items. Owners are numbered from `rare` on. `values` holds the row's value of each
+// rank.
 template <class KeyType>
 class PostingItems {
  public:
@@ -102,8 +103,9 @@ class PostingItems {
   RankPlaces<KeyType> place_;
 };
 
-// Postings as records: bits of the common ranks, weights, number of the support vector. While the rare owners
-// of a row are visited in order, the rare ranks that each support vector shares with the row are counted.
+// Postings as records: bits of the common ranks, weights, and the number of the support vector. While
+// visiting the rare owners of a row in order, counts the rare ranks that each support vector shares with the
+// row.
 class PostingRecords {
  public:
   explicit PostingRecords(const ConjunctionTables& tables)

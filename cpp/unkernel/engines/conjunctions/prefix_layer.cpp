@@ -31,11 +31,11 @@ PrefixTrie PrefixLayer::prune(const PrefixTrie& old, std::size_t most_nodes, Sav
   return trie;
 }
 
-// Row prefixes are sequences of ranks, but fused or grouped features have no order.
+// Throws if features are fused or grouped. Prefixes are sequences of ranks, but such features have no order.
 void PrefixLayer::check_rows_are_sequences() const {
   const ConjunctionTables& tables = zones_.tables;
   if (tables.basis != Basis::sets || tables.fused > 0 || tables.grouped() > 0)
-    throw std::invalid_argument("a prefix trie needs binary features of which none are fused or grouped");
+    throw std::invalid_argument("a prefix trie needs binary features, and no fused or grouped features");
 }
 
 // Returns the ascending ranks of each row, without rare ranks.
@@ -70,7 +70,7 @@ PrefixCost PrefixLayer::cost_of(Saving saving) const {
   };
 }
 
-// Estimates the number of entries that a row of `depth` ranks reads for an owner in the trie zone.
+// Returns the expected number of entries that a row of `depth` ranks reads for an owner in the trie zone.
 double PrefixLayer::entries_of(Rank owner, std::size_t depth) const {
   const ConjunctionTables& tables = zones_.tables;
   if (tables.map.degree < 2) return 1.0;

@@ -1,6 +1,5 @@
-// The prefix trie as a layer in front of an engine: the layer finds the longest stored prefix of a row, and
-// the engine adds the remaining conjunctions. The sums of the trie's nodes are computed with the engine's
-// routine for rows.
+// Puts a prefix trie in front of an engine: finds the longest stored prefix of a row, and lets the engine add
+// the remaining conjunctions. The engine's own routine for rows computes the sums of the trie's nodes.
 #pragma once
 
 #include <cstddef>
@@ -16,11 +15,11 @@
 
 namespace unkernel::engines {
 
-// The rule that estimates the saving of a node of a prefix trie.
+// Selects how to estimate the time that a node of a prefix trie saves.
 enum class Saving {
-  counted,  // delta_d of Yoshinaga & Kitsuregawa: number of conjunctions of a feature with the features
+  counted,  // conjunctions of a feature with those before it: delta_d of Yoshinaga & Kitsuregawa
             // before it
-  entries,  // number of table entries that these conjunctions would read
+  entries,  // table entries that these conjunctions would read
 };
 
 class PrefixLayer {
@@ -28,12 +27,12 @@ class PrefixLayer {
   // `zones` must outlive the layer.
   PrefixLayer(const ScoringZones& zones, ScoreOnes score_ones) : zones_(zones), score_ones_(score_ones) {}
 
-  // Returns null if there is no trie.
+  // Returns the trie, or null if there is none.
   std::shared_ptr<const PrefixTrie> trie() const { return trie_.get(); }
-  // Checks the trie (null: none) and uses it for all later rows.
+  // Checks the trie (null: none), and uses it for all later rows.
   void set(std::shared_ptr<const PrefixTrie> trie);
 
-  // Updates the trie that a thread holds.
+  // Replaces the trie that a thread holds if there is a newer one.
   void refresh(std::shared_ptr<const PrefixTrie>& held) const { trie_.refresh(held); }
   void release_after_fork() { trie_.release_after_fork(); }
 
@@ -45,7 +44,7 @@ class PrefixLayer {
     return {prefix.length, trie.sums.data() + prefix.node * zones_.scores()};
   }
 
-  // See ConjunctionEngine.
+  // See ConjunctionEngine for these two functions.
   PrefixTrie grow(const PrefixTrie* old, const data::CsrView<std::int32_t, double>& rows,
                   std::size_t most_nodes, Saving saving, int threads, Monitor& monitor) const;
   PrefixTrie prune(const PrefixTrie& old, std::size_t most_nodes, Saving saving) const;

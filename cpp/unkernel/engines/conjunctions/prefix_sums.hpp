@@ -12,8 +12,8 @@
 
 namespace unkernel::engines {
 
-// Works level by level: the sums of a node are the sums of its parent plus the contribution of its last rank,
-// computed by add_last(path, scratch, out). Sums of nodes of the old trie are copied.
+// Fills the sums level by level. A node's sums are its parent's sums plus the contribution of its last rank,
+// which add_last(path, scratch, out) computes. Copies the sums of nodes of the old trie.
 template <class MakeScratch, class AddLast>
 void fill_prefix_sums(const PrefixTrie* old, std::size_t scores, int threads, Monitor& monitor,
                       const MakeScratch& make_scratch, const AddLast& add_last, PrefixTrie& trie) {

@@ -12,7 +12,7 @@ namespace unkernel::engines {
 namespace {
 
 constexpr std::uint32_t max_count = std::numeric_limits<std::uint32_t>::max();
-constexpr std::size_t spare_nodes = std::size_t{1} << 20;  // capacity of small tries while rows are added
+constexpr std::size_t spare_nodes = std::size_t{1} << 20;  // capacity of a small trie while it grows
 
 [[noreturn]] void fail_trie(const std::string& what) {
   throw std::invalid_argument("not a valid prefix trie: " + what);
@@ -73,7 +73,8 @@ class GrowingTrie {
     keep_nodes([&](std::size_t i) { return !removed[i]; });
   }
 
-  // Returns the trie with its nodes numbered level by level, and the children of a node by rank.
+  // Returns the trie with its nodes numbered level by level, and with the children of each node sorted by
+  // rank.
   PrefixTrie number_by_level() const {
     std::vector<std::uint32_t> place(nodes_.size(), 0);
     std::vector<std::uint32_t> order(nodes_.size());

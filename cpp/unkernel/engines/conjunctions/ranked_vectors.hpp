@@ -1,4 +1,4 @@
-// Support vectors by rank, as expansions read them.
+// The support vectors by rank, as expansions read them.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 
 namespace unkernel::engines {
 
-// The support vectors with ranks instead of columns, and for each rank the vectors that contain it.
+// The support vectors with ranks instead of columns, and the vectors that contain each rank.
 struct RankedVectors {
   std::vector<std::uint32_t> begins;        // vectors + 1, into `items`
   std::vector<Rank> items;                  // ascending within a vector
@@ -21,7 +21,7 @@ struct RankedVectors {
   std::vector<std::uint32_t> places;        // by rank: its position in `items`, for each holder
 };
 
-// `columns` gives the column of each rank; `sets` states that all values are 1.
+// Returns the vectors by rank. `columns` gives the column of each rank; `sets` means that all values are 1.
 inline RankedVectors rank_vectors(const data::CsrView<std::int32_t, double>& rows,
                                   const std::vector<std::int64_t>& columns, bool sets) {
   RankedVectors ranked;

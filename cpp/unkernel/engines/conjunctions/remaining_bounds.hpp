@@ -1,5 +1,5 @@
-// Early exit for callers that only need the decision: the index of the largest score, or the sign of a single
-// score. Scoring stops when the remaining owners of a row cannot change the decision.
+// Stops scoring early for callers that need only the decision: the index of the largest score, or the sign of
+// a single score. Scoring stops once the remaining owners of a row cannot change the decision.
 #pragma once
 
 #include <algorithm>
@@ -13,18 +13,18 @@ namespace unkernel::engines {
 // Bounds of a contribution to a score.
 template <class Number>
 struct Bounds {
-  Number low = 0;   // never above 0
-  Number high = 0;  // never below 0
+  Number low = 0;   // at most 0
+  Number high = 0;  // at least 0
 
   void add(Number weight) { (weight < 0 ? low : high) += weight; }
 };
 
-// For each owner of a row, bounds of the contribution of this and all later owners to each score.
+// Bounds, for each owner of a row, what this and all later owners contribute to each score.
 template <class Number>
 class RemainingBounds {
  public:
-  // Computes the bounds. bounds_of(i) returns the bounds of the i-th owner, one per score, which are
-  // multiplied by factor(i).
+  // Computes the bounds. bounds_of(i) returns the bounds of the i-th owner, one per score; factor(i)
+  // multiplies them.
   template <class BoundsOf, class Factor>
   void compute(std::size_t owners, std::size_t scores, const BoundsOf& bounds_of, const Factor& factor) {
     scores_ = scores;
@@ -39,7 +39,7 @@ class RemainingBounds {
     }
   }
 
-  // Returns the bounds for this and all later owners, one per score.
+  // Returns the bounds of this and all later owners, one per score.
   const Bounds<Number>* from(std::size_t owner) const { return bounds_.data() + owner * scores_; }
 
  private:
@@ -47,8 +47,8 @@ class RemainingBounds {
   std::vector<Bounds<Number>> bounds_;
 };
 
-// Returns whether no contribution within these bounds can change the decision. Allows for the relative
-// rounding error of sums of doubles.
+// Returns whether no contribution within these bounds can change the decision. Allows for rounding errors in
+// sums of doubles.
 inline bool is_decided(std::span<const double> scores, const Bounds<double>* remaining) {
   const auto is_surely_positive = [](double least, double magnitude) {
     constexpr double max_relative_error = 1e-9;

@@ -6,8 +6,8 @@
 namespace unkernel::engines {
 namespace {
 
-// Adds the sums of the grouped features, and returns the number of the row's head ranks that are grouped. If
-// a state is not stored, adds nothing and returns 0.
+// Adds the sums of the grouped features, and returns how many of the row's head ranks are grouped. If a state
+// is not stored, adds nothing and returns 0.
 template <std::size_t Width>
 std::size_t add_grouped(const ScoringZones& zones, const BinaryRow& row, Sums<Width>& sums) {
   RowStates states;
@@ -17,7 +17,7 @@ std::size_t add_grouped(const ScoringZones& zones, const BinaryRow& row, Sums<Wi
   return static_cast<std::size_t>(std::lower_bound(row.head(), end, zones.tables.grouped()) - row.head());
 }
 
-// Lists all ranks of the row. The next owner is at position `from` of the tail.
+// Lists all ranks of the row. `from` is the position of the next owner in the tail.
 TailRanks list_tail(const ScoringZones& zones, std::size_t from, ConjunctionScratch& scratch) {
   const BinaryRow& row = scratch.binary;
   const std::size_t fused = zones.tables.fused;
@@ -40,11 +40,11 @@ void compute_remaining(const ScoringZones& zones, const TailRanks& tail, Conjunc
   scratch.remaining.compute(
       tail.ranks.size() - tail.next, zones.scores(),
       [&](std::size_t i) { return scratch.bounds->of(tail.ranks[tail.next + i] - zones.tables.head); },
-      // A row and a support vector of a rare owner share at most the row's ranks before the owner.
+      // A row shares at most the ranks before a rare owner with a support vector of that owner.
       [&](std::size_t i) { return tail.next + i < tail.rare ? 1.0 : zones.steps.largest(tail.next + i); });
 }
 
-// Returns whether only the decision matters and the owners from this position on cannot change it.
+// Returns whether only the decision matters, and the owners from this position on cannot change it.
 template <std::size_t Width>
 bool is_done(const ScoringZones& zones, std::size_t position, ConjunctionScratch& scratch,
              const Sums<Width>& sums) {
@@ -55,7 +55,7 @@ bool is_done(const ScoringZones& zones, std::size_t position, ConjunctionScratch
                     scratch.remaining.from(position - scratch.first_remaining));
 }
 
-// Adds owners in the trie, and rare owners whose postings are lists of items.
+// Adds the owners in the trie, and rare owners whose postings are lists of items.
 template <std::size_t Width>
 void add_keyed_owners(const ScoringZones& zones, TailRanks& tail, ConjunctionScratch& scratch,
                       Sums<Width>& sums) {

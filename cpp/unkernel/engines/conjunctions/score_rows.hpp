@@ -1,7 +1,7 @@
-// Sums the weights of all conjunctions of a row that was loaded into the scratch.
+// Sums the weights of all conjunctions of a row that has been loaded into the scratch.
 //
-// There is a version of each function for each common number of scores, and a general version; an engine
-// selects its versions once.
+// Each function has a version for each common number of scores, and a general version; an engine selects its
+// versions once.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace unkernel::engines {
 
-// A prefix of a row whose conjunctions are already summed.
+// A prefix of a row whose conjunctions have already been summed.
 struct SummedBeginning {
   std::size_t length = 0;        // ranks
   const double* sums = nullptr;  // one per score; null if there is no stored prefix

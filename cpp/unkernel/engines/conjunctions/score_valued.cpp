@@ -12,7 +12,7 @@ double* spread_values(const ScoringZones& zones, ConjunctionScratch& scratch) {
   return values;
 }
 
-// Adds the weights of sets of features, each multiplied by the factor of the row's values.
+// Adds the weights of sets of features, each times the factor of the row's values.
 template <std::size_t Width>
 void add_sets(const ScoringZones& zones, const double* values, ConjunctionScratch& scratch,
               Sums<Width>& sums) {
@@ -34,7 +34,7 @@ void add_sets(const ScoringZones& zones, const double* values, ConjunctionScratc
   if (tables.has_records()) zones.records.add_valued_owners(row, zones.steps, values, scratch, sums);
 }
 
-// Adds the weights of monomials, in which a feature may occur several times. No feature is rare.
+// Adds the weights of monomials, in which a feature may occur several times. No feature is rare in this case.
 template <std::size_t Width>
 void add_monomials(const ScoringZones& zones, const double* values, const ValuedRow& row, Sums<Width>& sums) {
   zones.with_keys([&](const auto& keyed) {

@@ -1,5 +1,4 @@
-// ConjunctionTables prepared for scoring: one object per zone, and the mapping from the columns of a row to
-// ranks.
+// ConjunctionTables prepared for scoring: one object per zone, and the mapping from columns to ranks.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +16,7 @@
 
 namespace unkernel::engines {
 
-// The zones that read keys of 16 or 32 bits.
+// The zones whose keys have 16 or 32 bits.
 template <class KeyType>
 struct KeyedZones {
   explicit KeyedZones(const ConjunctionTables& tables) : trie(tables), items(tables) {}
@@ -58,8 +57,8 @@ struct ScoringZones {
                   : RankPlaces<std::uint32_t>(tables.used()).size();
   }
 
-  // Converts a row to ranks. Returns whether it is a row of ones. If so, the ranks are in scratch.binary,
-  // else in scratch.valued.
+  // Converts a row to ranks. Returns whether it is a row of ones: if so, the ranks are in scratch.binary,
+  // otherwise in scratch.valued.
   template <class Index>
   [[gnu::always_inline]] bool load(const SparseRow<Index>& row, ConjunctionScratch& scratch) const {
     if (tables.basis != Basis::sets || (row.values != nullptr && !all_ones(row.values, row.columns.size()))) {
@@ -74,7 +73,7 @@ struct ScoringZones {
     return true;
   }
 
-  // Calls body(zones) with the zones of the tables' type of keys.
+  // Calls body(zones) with the zones for the tables' type of keys.
   template <class Body>
   [[gnu::always_inline]] void with_keys(const Body& body) const {
     if (narrow) {
@@ -94,7 +93,7 @@ struct ScoringZones {
   PostingRecords records;
   KernelSteps steps;
   Ranking ranking;
-  bool needs_sorting;  // head ranks do not ascend with columns, so rows must be sorted
+  bool needs_sorting;  // head ranks do not ascend with columns, so rows are sorted
 
  private:
   static AnyKeyedZones keyed_zones(const ConjunctionTables& tables, bool narrow) {

@@ -7,14 +7,14 @@
 namespace unkernel::engines {
 namespace {
 
-// A vector of Count numbers, which one instruction adds if the machine has such wide registers.
+// A vector of Count numbers. One instruction adds two of them if the registers are wide enough.
 template <class Number, std::size_t Count>
 struct Vector {
   typedef Number Type __attribute__((vector_size(Count * sizeof(Number))));
 };
 
-// Accumulators for Count scores. With Overlap, accumulators for up to 2 Count scores: for the first Count and
-// for the last Count. Both give the same sums for the scores that they share.
+// Accumulators for Count scores. With Overlap, accumulators for up to 2 Count scores: one for the first Count
+// scores, one for the last Count. Both compute the same sums for scores that they share.
 template <std::size_t Count, bool Overlap, class Sum>
 class Registers {
  public:
@@ -73,8 +73,7 @@ template <std::size_t Count, bool Overlap, class Sum, class Add>
   registers.store(sums.data());
 }
 
-// Splits the scores into parts of Most scores and a last part of at most 2 Most, and calls add(registers,
-// first score) for each part.
+// Calls add(registers, first score) for parts of Most scores, and for a last part of at most 2 Most scores.
 template <std::size_t Most, class Sum, class Add>
 [[gnu::always_inline]] inline void add_by_parts(std::span<Sum> sums, std::size_t first, const Add& add) {
   for (; sums.size() - first > 2 * Most; first += Most)

@@ -1,9 +1,9 @@
-// Numbers conjunctions of states, at most one state per group.
+// Numbers conjunctions of states, with at most one state per group.
 //
 // All states are numbered consecutively, group by group. The sums of k states are stored in rows: one row per
-// conjunction of k - 1 states in descending order of groups, with one entry for each state of the groups
-// below the last group. The number of the k-th state is its position in the row, so all rows are read at the
-// same few positions.
+// conjunction of k - 1 states in descending order of groups. The row has one entry for each state of the
+// groups below the last group. The number of the k-th state is its position in the row, so all rows are read
+// at the same few positions.
 #pragma once
 
 #include <cstddef>
@@ -40,9 +40,9 @@ class StateIndex {
   // Returns the number of sums of k + 1 states.
   std::size_t count(std::size_t k) const { return counts_[k]; }
 
-  // Returns the row of sums that extend `size` states. `path` numbers the groups of these states: g1, or g1
-  // groups + g2, and so on. `place` numbers the states: s1, or s1 |g2| + s2, and so on. `last` is the last
-  // group.
+  // Returns the row of sums that extend `size` states. `path` numbers the groups of these states: g1, or g1 *
+  // groups + g2, and so on. `place` numbers the states: s1, or s1 * |g2| + s2, and so on, where |g2| is the
+  // number of states of g2. `last` is the last group.
   std::size_t row(std::size_t size, std::size_t path, std::size_t place, std::size_t last) const {
     return bases_[size][path] + place * begins_[last];
   }

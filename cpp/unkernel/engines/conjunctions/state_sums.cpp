@@ -18,11 +18,12 @@ std::uint64_t choose(std::uint64_t n, std::size_t k) {
   }
 }
 
-// For states q1 .. qj, of descending groups, and every set U of ranks below them, let
+// For states q1 .. qj of descending groups, and every set U of ranks below these groups, let
 //     R_j(U) = the sum of w(S1 ∪ .. ∪ Sj ∪ U) over all non-empty Si ⊆ qi.
-// Then R_0 = w, the sum for these states is R_j({}), and R_(j+1)(U) = sum over non-empty S ⊆ q_(j+1) of R_j(S
-// ∪ U). Ranks are ordered by group, so every rank in S is larger than every rank in U. As SetWeights numbers
-// sets, the sets S ∪ U for all U of one size are contiguous: a sum over S is a sum of arrays.
+// Then R_0 = w, the sum for these states is R_j({}), and R_(j+1)(U) is the sum of R_j(S ∪ U) over all
+// non-empty S ⊆ q_(j+1). Ranks are ordered by group, so every rank in S is larger than every rank in U. In
+// the numbering of SetWeights, the sets S ∪ U for all U of one size are contiguous: a sum over S is a sum of
+// arrays.
 using PartialSums = std::array<std::vector<double>, most_degree + 1>;  // R_j, by the size of U
 
 class StateSumFiller {
@@ -30,7 +31,7 @@ class StateSumFiller {
   StateSumFiller(const StateIndex& index, ConjunctionArrays& arrays)
       : index_(index), arrays_(arrays), scores_(arrays.scores()) {}
 
-  // Computes all sums whose first state is this one.
+  // Computes all sums whose first state is this state.
   void fill(std::size_t group, std::size_t state, const SetWeights& weights) {
     sum_up(
         group, state, degree(), [&](std::size_t m) -> const std::vector<double>& { return weights.size(m); },

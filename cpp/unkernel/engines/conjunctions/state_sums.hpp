@@ -11,12 +11,12 @@
 namespace unkernel::engines {
 
 // The weights of all sets of 0 to `degree` grouped ranks, by size and number. The number of {a > b > c > e}
-// is C(a, 4) + C(b, 3) + C(c, 2) + e, that of {a > b > c} is C(a, 3) + C(b, 2) + c, and so on.
+// is C(a, 4) + C(b, 3) + C(c, 2) + e; the number of {a > b > c} is C(a, 3) + C(b, 2) + c; and so on.
 class SetWeights {
  public:
   SetWeights(std::uint32_t ranks, int degree, std::size_t scores);
 
-  // `ranks` must descend.
+  // Returns the weights of a set of `size` ranks, one per score; `ranks` must descend.
   double* of(const Rank* ranks, int size) {
     return weights_[static_cast<std::size_t>(size)].data() + number(ranks, size) * scores_;
   }
@@ -29,7 +29,7 @@ class SetWeights {
   std::array<std::vector<double>, most_degree + 1> weights_;
 };
 
-// Fills the sums of `arrays`, which must have groups and states. The weight of the empty set is not used.
+// Fills the sums of `arrays`, which must already have groups and states. Ignores the weight of the empty set.
 void fill_state_sums(const SetWeights& weights, int threads, ConjunctionArrays& arrays);
 
 }  // namespace unkernel::engines

@@ -8,8 +8,8 @@
 
 namespace unkernel::engines {
 
-// Width is the number of scores, which keeps the sums in registers, or 0 if the number is known only at run
-// time.
+// Width is the number of scores if it is known when compiling, so that the sums stay in registers; otherwise
+// 0.
 template <std::size_t Width>
 class Sums {
  public:

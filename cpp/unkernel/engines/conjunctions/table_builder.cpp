@@ -10,7 +10,7 @@
 namespace unkernel::engines {
 namespace {
 
-// From this many partners on, looking up each feature of a row is faster than a pass over all partners.
+// With this many partners or more, it is faster to look up each feature of a row than to scan the partners.
 constexpr std::uint32_t min_probed_partners = 24;
 
 template <class T>
@@ -171,7 +171,7 @@ void sum_over_subsets(double* states, std::uint32_t fused, std::size_t scores) {
 }
 
 void TrieWriter::open_owner(Rank owner) {
-  // Owners without conjunctions also need an entry.
+  // Owners without conjunctions need an entry, too.
   for (; next_owner_ <= owner; ++next_owner_) {
     owner_begins_.push_back(static_cast<std::uint32_t>(levels_[0].keys.size()));
     owner_weights_.insert(owner_weights_.end(), scores_, 0.0);
@@ -229,7 +229,7 @@ void TrieWriter::join(std::span<TrieWriter> writers, ConjunctionArrays& arrays) 
                                 writer.owner_weights_.end());
     const auto shift = static_cast<std::uint32_t>(joined[0].keys.size());
     for (const std::uint32_t begin : writer.owner_begins_) arrays.owner_begins.push_back(begin + shift);
-    // Fills in owners without conjunctions, up to the first owner of the next writer.
+    // Fill in owners without conjunctions, up to the first owner of the next writer.
     const std::uint32_t end_of_owners = w + 1 < writers.size() ? writers[w + 1].first_owner_ : arrays.rare;
     const std::size_t missing = end_of_owners - arrays.head - arrays.owner_begins.size();
     arrays.owner_begins.insert(arrays.owner_begins.end(), missing,
@@ -242,7 +242,7 @@ void TrieWriter::join(std::span<TrieWriter> writers, ConjunctionArrays& arrays) 
     for (std::size_t k = 0; k < joined.size(); ++k) {
       append(joined[k].keys, writer.levels_[k].keys);
       append(joined[k].weights, writer.levels_[k].weights);
-      writer.levels_[k] = {};  // otherwise the tables would be in memory twice at the end
+      writer.levels_[k] = {};  // otherwise memory would hold the tables twice at the end
     }
   }
   arrays.owner_begins.push_back(static_cast<std::uint32_t>(joined[0].keys.size()));

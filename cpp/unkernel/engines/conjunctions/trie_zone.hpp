@@ -15,8 +15,8 @@
 
 namespace unkernel::engines {
 
-// Maps a rank to its index in an array of values by rank, which has `size` entries. Keys come from files and
-// are not checked, so they are masked: no index is outside the array.
+// Maps a rank to its index in an array of values by rank, which has `size` entries. Keys come from files
+// without a check, so they are masked to keep every index inside the array.
 template <class KeyType>
 class RankPlaces {
  public:
@@ -36,8 +36,8 @@ class RankPlaces {
   std::size_t mask_;
 };
 
-// Returns the sum of values[keys[k]], times weights[k] if Weighted. Uses four partial sums, because additions
-// to a single sum would wait for each other.
+// Returns the sum of values[keys[k]], each times weights[k] if Weighted. Uses four partial sums, because
+// additions to a single sum would wait for each other.
 template <bool Weighted, class KeyType>
 double sum_present(const KeyType* keys, const double* weights, std::size_t count, const double* values,
                    RankPlaces<KeyType> place) {
@@ -47,8 +47,8 @@ double sum_present(const KeyType* keys, const double* weights, std::size_t count
   });
 }
 
-// `values` is an array by rank of the size of RankPlaces: 1 (or the value) if the row has the rank, else 0.
-// Owners are numbered from the end of the head on.
+// The trie of the owners, which are numbered from the end of the head. `values` is an array by rank, of the
+// size of RankPlaces: 1 or the row's value if the row has the rank, otherwise 0.
 template <class KeyType>
 class TrieZone {
  public:
@@ -60,7 +60,7 @@ class TrieZone {
     }
   }
 
-  // Adds all conjunctions of an owner with smaller ranks of a row of ones.
+  // Adds all conjunctions of an owner with smaller ranks, for a row of ones.
   template <std::size_t Width>
   void add_owner(std::size_t owner, std::span<const Rank> smaller, const double* values,
                  Sums<Width>& sums) const {
@@ -80,7 +80,7 @@ class TrieZone {
     }
   }
 
-  // Adds the sets of an owner in a row with arbitrary values: each weight is multiplied by the set's factor.
+  // Adds the sets of an owner for a row with arbitrary values: each weight times the factor of the set.
   template <std::size_t Width>
   void add_owner_sets(std::size_t owner, double owner_value, const double* values, Sums<Width>& sums) const {
     double set_values[most_degree] = {owner_value};
@@ -107,7 +107,8 @@ class TrieZone {
     const std::uint32_t* begins;
   };
 
-  // Returns the entry of a partner, from the hash table of the owner, or `end` if there is no such partner.
+  // Returns the entry of a partner, looked up in the owner's hash table, or `end` if there is no such
+  // partner.
   std::uint32_t find_partner(std::span<const std::uint32_t> table, std::uint32_t begin, std::uint32_t end,
                              Rank partner) const {
     const auto mask = static_cast<std::uint32_t>(table.size() - 1);
@@ -121,7 +122,7 @@ class TrieZone {
     return end;
   }
 
-  // Adds those of the entries [begin, end) whose last feature is in the row, and their extensions.
+  // Adds the entries in [begin, end) whose last feature is in the row, and their extensions.
   template <std::size_t Depth, std::size_t Width>
   void add_partners(std::uint32_t begin, std::uint32_t end, const double* values, Sums<Width>& sums) const {
     const Level& entries = levels_[Depth];

@@ -1,5 +1,5 @@
-// The shared parts of fragment searches for all kernels: occurrences of fragments, the best fragments so far,
-// and the agenda.
+// The parts that fragment searches share for all kernels: occurrences of fragments, the best fragments so
+// far, and the agenda.
 #pragma once
 
 #include <algorithm>
@@ -32,15 +32,16 @@ struct WeightedNode {
   double weight;
 };
 
-// The model, or the tree to explain: nodes with weights, and their groups in the forest of the model.
+// One side of a score: the model, or the tree to explain. Has nodes with weights, and their groups in the
+// forest of the model.
 struct Side {
   const Forest& forest;
-  std::span<const std::int32_t> groups;  // of all nodes of the forest
+  std::span<const std::int32_t> groups;  // of all nodes in the forest
   // The possible roots of fragments: all nodes of a tree, or the nodes of the model that have a weight.
   std::vector<WeightedNode> roots;
 };
 
-// The model and a tree. If `tree` is null, every fragment counts as if it occurred once in a tree.
+// The model and a tree. If `tree` is null, every fragment counts as if it occurred once.
 struct Sides {
   const Side& model;
   const Side* tree;
@@ -53,18 +54,18 @@ struct Sums {
 
   void add(double value) { (value > 0.0 ? positive : negative) += std::abs(value); }
   double total() const { return positive - negative; }
-  // Returns an upper bound of the absolute value of the sum over any subset of the occurrences.
+  // Returns an upper bound on the absolute sum over any subset of the occurrences.
   double largest_part() const { return std::max(positive, negative); }
 };
 
 inline constexpr Sums one_occurrence{1.0, 0.0};
 
-// A fragment with its weight and occurrences; `step` is the last step by which it grew.
+// A fragment with its weight and occurrences. `step` is the step by which it last grew.
 struct FoundFragment {
   double weight;
   double occurrences;
   std::int32_t step;
-  NodeId root;  // an occurrence in the tree if there is a tree, else in the model
+  NodeId root;  // of an occurrence: in the tree, or without a tree in the model
   double size() const { return std::abs(weight * occurrences); }
 };
 
@@ -77,7 +78,7 @@ class BestFragments {
  public:
   explicit BestFragments(std::size_t top) : top_(top) {}
 
-  // Returns the size that a fragment must exceed to be among the best.
+  // Returns the weight that a fragment must exceed to be among the best.
   double threshold() const {
     if (top_ == 0) return infinite;
     return fragments_.size() < top_ ? 0.0 : fragments_.front().size();
@@ -100,10 +101,10 @@ class BestFragments {
 
  private:
   std::size_t top_;
-  std::vector<FoundFragment> fragments_;  // a heap with the lightest in front
+  std::vector<FoundFragment> fragments_;  // a heap; its front is the lightest
 };
 
-// Fragments whose extensions may be heavier than the best fragments so far, ordered by their bounds.
+// The fragments whose extensions may be heavier than the best fragments so far, ordered by their bounds.
 template <class State>
 class Agenda {
  public:
@@ -115,8 +116,8 @@ class Agenda {
     std::ranges::push_heap(waiting_, is_grown_later);
   }
 
-  // Returns the next fragment to grow. Returns none if no extension can be among the best, or if the search
-  // has reached a limit.
+  // Returns the next fragment to grow. Returns nothing if no extension can be among the best, or if the
+  // search has reached a limit.
   std::optional<State> next() {
     if (waiting_.empty() || waiting_.front().bound <= best.threshold()) return std::nullopt;
     if (examined >= most_looked_at_ || stops >= most_stops) {
@@ -131,8 +132,8 @@ class Agenda {
 
   BestFragments best;
   std::size_t examined = 0;
-  // The number of nodes on the paths of all placements so far, which may explode in a huge tree of few
-  // distinct nodes.
+  // The number of nodes on the paths of all placements so far. It may explode in a huge tree of few distinct
+  // nodes.
   std::size_t stops = 0;
   std::size_t most_stops = std::size_t{1} << 24;
   bool complete = true;
@@ -152,7 +153,7 @@ class Agenda {
   std::vector<Waiting> waiting_;
 };
 
-// Replaces NaN by infinity: an infinite bound times 0 is no bound.
+// Replaces NaN by infinity, because an infinite bound times 0 gives NaN.
 inline double replace_nan(double bound) { return std::isnan(bound) ? infinite : bound; }
 
 inline void append_open(std::string& text, std::string_view label) {

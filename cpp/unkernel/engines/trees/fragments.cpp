@@ -12,7 +12,8 @@ namespace {
 
 using namespace fragment_search;
 
-// Fragments of the subtree kernel: complete subtrees, each given by one node, so that no search is needed.
+// Finds fragments of the subtree kernel. These are complete subtrees, each given by one node, so no search is
+// needed.
 class Subtrees {
  public:
   struct State {};
@@ -36,7 +37,7 @@ class Subtrees {
   }
   void grow(const State&, Agenda<State>&) {}
 
-  // Returns the number of inner nodes of the subtree; nodes that several parents share count repeatedly.
+  // Returns the number of inner nodes of the subtree. A node with several parents counts once per parent.
   int productions(std::int32_t node) const {
     const Forest& forest = sides_.model.forest;
     std::vector<double> counts(at(node) + 1, 0.0);
@@ -90,7 +91,7 @@ void require_valid(const TreeKernel& kernel, const kernels::TreeWeights& weights
     throw std::invalid_argument("fragments: the width decay must be above 0");
   }
   if (options.score >= weights.scores())
-    throw std::out_of_range("fragments: the model has no score of that number");
+    throw std::out_of_range("fragments: the model has no score with this index");
 }
 
 Side model_side(const Forest& forest, std::span<const std::int32_t> groups,

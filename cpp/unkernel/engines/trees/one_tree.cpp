@@ -11,7 +11,8 @@ namespace unkernel::engines {
 OneTreeScorer::OneTreeScorer(std::shared_ptr<const kernels::ExampleMachine> machine, bool normalize)
     : machine_(std::move(machine)), normalize_(normalize) {
   if (machine_->kernel().combination != kernels::Combination::trees || machine_->tree_weights().size() != 1) {
-    throw std::invalid_argument("a single tree can be scored by models of one tree each, without vectors");
+    throw std::invalid_argument(
+        "to score a single tree, a model must have one tree per example, and no vectors");
   }
 }
 
@@ -21,7 +22,7 @@ std::vector<double> OneTreeScorer::score(std::string_view tree, const Monitor& m
   std::size_t position = data::skip_blanks(tree, 0);
   const kernels::NodeId root = reader.read(tree, position);
   position = data::skip_blanks(tree, position);
-  if (position < tree.size()) throw data::BracketError(position, "there is something behind the tree");
+  if (position < tree.size()) throw data::BracketError(position, "unexpected text after the tree");
   const kernels::TreeKernel& kernel = machine_->kernel().tree;
   const kernels::TreeWeights& weights = machine_->tree_weights().front();
   const kernels::TreeCounts counts = kernels::TreeCounts::count(

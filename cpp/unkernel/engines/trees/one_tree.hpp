@@ -1,4 +1,5 @@
-// Scores one tree at a time from its text, in microseconds. Use one object per thread; it reuses its buffers.
+// Scores one tree at a time from its text, in microseconds. Reuses its buffers, so each thread needs its own
+// object.
 #pragma once
 
 #include <memory>
@@ -12,10 +13,10 @@ namespace unkernel::engines {
 
 class OneTreeScorer {
  public:
-  // `machine` must be a machine over examples of one tree each.
+  // The examples of `machine` must have one tree each.
   OneTreeScorer(std::shared_ptr<const kernels::ExampleMachine> machine, bool normalize);
 
-  // Returns the scores of the tree in brackets; throws data::BracketError.
+  // Returns the scores of a tree in brackets. Throws data::BracketError if the text is not a tree.
   std::vector<double> score(std::string_view tree, const Monitor& monitor);
 
   // Returns a scorer for another thread.

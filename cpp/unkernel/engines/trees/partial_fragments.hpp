@@ -5,13 +5,13 @@
 
 namespace unkernel::engines::fragment_search {
 
-// Bounds of the gain of a fragment below a node. With M(u) at least size(tau) e(tau, u) for any tau,
+// Bounds the gain of a fragment below a node. Let M(u) be at least size(tau) e(tau, u) for any fragment tau:
 //
 //   B(u, i) = max over labels of the sum of M(child) over children of that label from place i on
 //   M(u)    = mu max(lambda^2, B(u, 0)^p for 1 <= p <= 5)
 //
-// since choosing p children of given labels gains at most the product of p such sums. In a product of the
-// bounds of model and tree, the size must count once: each side has the square roots of mu and lambda^2 as
+// because choosing p children of given labels gains at most the product of p such sums. A product of the
+// bounds of model and tree must count the size once, so each side has the square roots of mu and lambda^2 as
 // factors (`halved`). With lambda > 1, skipped children also increase the gain (gap_factor_).
 class Gains {
  public:
@@ -29,11 +29,11 @@ class Gains {
     }
   }
 
-  // Returns the factor by which a node can gain when it receives its first children.
+  // Returns the factor that a node can gain when it receives its first children.
   double gain_from_first(NodeId node) const {
     return gain_from_several(node, 0, longest_subsequence) / leaf_factor_;
   }
-  // Returns the factor by which a node can gain from at most `max_children` children at `place` or after it.
+  // Returns the factor that a node can gain from at most `max_children` children at `place` or later.
   double gain_from_several(NodeId node, std::size_t place, std::size_t max_children) const {
     const std::size_t arity = forest_.children(node).size();
     if (place >= arity || max_children == 0) return 0.0;
@@ -69,24 +69,24 @@ class Gains {
   double node_factor_;
   double leaf_factor_;
   double gap_factor_;
-  std::vector<double> largest_gain_;     // M; 0 if no fragment has the label of the node
+  std::vector<double> largest_gain_;     // M; 0 if no fragment has this node's label
   std::vector<double> gain_from_place_;  // B, for all children of all nodes
 };
 
-// A fragment grows by a node that becomes the last child of a node on the path from its root to its last
-// node. Placements of a fragment that agree on this path are merged: their values are added.
+// Grows partial trees. A new node becomes the last child of a node on the path from the fragment's root to
+// its last node. Placements of a fragment that agree on this path are merged, and their values added.
 class PartialTrees {
  public:
-  // The node at which a node of the path is placed.
+  // The node of the tree or model at which a node of the path is placed.
   struct Stop {
     NodeId node;
-    std::int32_t last;  // place of its last child in the fragment, or -1
-    // `free`: the product of the factors, at least 1, that the nodes above may gain. `forced`: the largest
-    // product if at least one node above gains.
+    std::int32_t last;  // place of its last child that is in the fragment, or -1
+    // `free` is the product of the factors, at least 1, that the nodes above may gain. `forced` is the
+    // largest product if at least one node above gains.
     double free;
     double forced;
   };
-  // Placements of a fragment, ordered by root and by the places on the path.
+  // The placements of a fragment, ordered by root and by the places on the path.
   struct Placements {
     std::vector<Stop> paths;  // one stop per node of the path
     std::vector<double> values;
@@ -94,7 +94,7 @@ class PartialTrees {
   struct State {
     std::int32_t step;
     double size;
-    std::vector<std::uint8_t> child_counts;  // by node of the path: number of its children in the fragment
+    std::vector<std::uint8_t> child_counts;  // by node of the path: its children in the fragment
     Placements model;
     Placements tree;
   };
@@ -126,7 +126,7 @@ class PartialTrees {
         agenda.complete = false;
         continue;
       }
-      // The first child of a node replaces the factor of a node without children.
+      // When a node gets its first child, it loses the factor of a node without children.
       const double leaf_factor = level + 1 == length ? 1.0 : kernel_.decay * kernel_.decay;
       examine_candidates(level + 1, state, state.size * kernel_.width_decay * leaf_factor, agenda);
     }
@@ -162,9 +162,9 @@ class PartialTrees {
     std::int32_t previous;
     std::int32_t label;
     std::size_t depth;
-    bool is_leaf;  // in every occurrence
+    bool is_leaf;  // whether it is a leaf in every occurrence
   };
-  // A placement of the next node.
+  // A possible placement of the next node.
   struct Candidate {
     std::int32_t label;
     std::size_t placement;  // index of a placement with the path above the node
@@ -201,7 +201,7 @@ class PartialTrees {
       }
     }
 
-    // Lists the children of the node at that level of the path as candidates.
+    // Lists the children of the node at this level of the path as candidates.
     void find(const Placements& placements, std::size_t length, std::size_t level, std::size_t child_count) {
       clear();
       const bool is_first = level + 1 == length;
@@ -210,7 +210,7 @@ class PartialTrees {
         const std::size_t end = end_of_same_path(placements, length, level, begin);
         const auto children = side_.forest.children(stop.node);
         std::size_t placement = begin;
-        // Sum of the values of placements that end before `place`, weighted by gaps.
+        // The sum of the values of placements that end before `place`, weighted by gaps.
         double earlier_value = is_first ? placements.values[begin] : 0.0;
         for (auto place = static_cast<std::size_t>(stop.last + 1); place < children.size(); ++place) {
           if (!is_first) {
@@ -259,7 +259,7 @@ class PartialTrees {
       double forced;
     };
 
-    // Returns, by label, whether the tree has it; without a tree, true for all labels.
+    // Returns a flag for each label: whether it occurs in the tree. Without a tree, all flags are set.
     static std::vector<bool> labels_of(const Sides& sides, std::size_t count) {
       std::vector<bool> labels(count, sides.tree == nullptr);
       if (sides.tree == nullptr) return labels;

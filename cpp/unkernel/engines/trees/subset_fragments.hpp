@@ -11,7 +11,8 @@ struct Occurrence {
   double weight;
 };
 
-// Occurrences of a fragment, by the group of the node at one of its unexpanded positions.
+// Groups the occurrences of a fragment by the group of the node at one of the fragment's unexpanded
+// positions.
 class Split {
  public:
   struct Place {
@@ -23,13 +24,13 @@ class Split {
     std::int32_t count = 0;
     NodeId root = -1;          // of the first occurrence
     NodeId node = -1;          // at the position, in the first occurrence
-    std::int32_t target = -1;  // index of the grown fragment that gets the occurrences; -1 for none
+    std::int32_t target = -1;  // the grown fragment that gets the occurrences; -1 for none
   };
 
   explicit Split(std::size_t groups) : parts_(groups) {}
 
-  // Splits the occurrences by the group that find(occurrence) returns. Drops groups that `within`, unless
-  // null, does not have.
+  // Splits the occurrences by the group that find(occurrence) returns. Drops groups that are not in `within`,
+  // unless it is null.
   template <class Find>
   void assign(std::span<const Occurrence> occurrences, const Split* within, const Find& find) {
     for (const std::int32_t group : present_groups_) parts_[at(group)] = {};
@@ -76,8 +77,9 @@ class Split {
   std::vector<Place> places_;  // of the occurrences
 };
 
-// A *step* gives a node of a fragment its production. The children of each step are *slots*, numbered
-// consecutively from step to step. Each step refers to the previous step, so fragments share steps.
+// Grows subset trees. A *step* gives a node of a fragment its production. The children of each step are
+// *slots*, numbered consecutively from step to step. Each step refers to the previous step, so fragments
+// share steps.
 class SubsetTrees {
  public:
   struct State {
@@ -97,7 +99,7 @@ class SubsetTrees {
     fill({-1, 0, 0}, empty_state, agenda);
   }
 
-  // Gives a production to each slot after the last filled slot.
+  // Gives a production to each slot after the last filled slot, one at a time.
   void grow(const State& state, Agenda<State>& agenda) {
     const std::int32_t last = steps_[at(state.step)].slot;
     for (std::int32_t i = state.step; i >= 0; i = steps_[at(i)].previous) {
@@ -116,8 +118,7 @@ class SubsetTrees {
     return count;
   }
 
-  // Returns the fragment in brackets. Walks through the tree from the root and descends into slots with
-  // steps.
+  // Returns the fragment in brackets. Walks the tree from the root, and descends into slots that have steps.
   std::string text(const FoundFragment& fragment) const {
     const Forest& forest = (sides_.tree == nullptr ? sides_.model : *sides_.tree).forest;
     if (forest.is_leaf(fragment.root)) return std::string(forest.label_name(fragment.root));
@@ -161,7 +162,7 @@ class SubsetTrees {
 
  private:
   struct Step {
-    std::int32_t previous;    // -1 for the root
+    std::int32_t previous;    // the previous step; -1 for the root
     std::int32_t above;       // the step of the parent
     std::int32_t place;       // position among the children of the parent
     std::int32_t slot;        // the slot that it fills; 0 for the root
@@ -181,7 +182,7 @@ class SubsetTrees {
     return occurrences;
   }
 
-  // Finds the child positions on the path from the root, or from the last step, to this child of the step.
+  // Finds the child positions on the path to this child of the step, from the root or from the step `last`.
   void find_path(std::int32_t step, std::int32_t place, std::int32_t last) {
     path_.assign(1, place);
     from_last_ = step == last;
@@ -191,7 +192,7 @@ class SubsetTrees {
     std::ranges::reverse(path_);
   }
 
-  // Returns the node at the end of the path. A leaf has no group, unless it is a fragment by itself.
+  // Returns the node at the end of the path. A leaf has no group unless it is a fragment by itself.
   Split::Place end_of_path(const Side& side, const Occurrence& occurrence) const {
     NodeId node = from_last_ ? occurrence.last : occurrence.root;
     for (const std::int32_t place : path_) node = side.forest.children(node)[at(place)];
@@ -256,7 +257,7 @@ class SubsetTrees {
     steps_.push_back({state.step, slot.above, slot.place, slot.number, first_slot, arity});
   }
 
-  // For lambda > 1: returns the size of the largest subtree, an upper bound for all fragments.
+  // Returns the size of the largest subtree: for lambda > 1, an upper bound for all fragments.
   double largest_size() const {
     if (decay_ <= 1.0) return 1.0;
     const Forest& forest = sides_.model.forest;

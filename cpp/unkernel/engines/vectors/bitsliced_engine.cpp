@@ -13,10 +13,10 @@
 namespace unkernel::engines {
 namespace {
 
-// 512 bits; the compiler maps it to the registers of the machine.
+// 512 bits, which the compiler splits into the registers of the machine.
 using Block = std::uint64_t __attribute__((vector_size(64)));
 constexpr std::size_t block_words = 8;
-constexpr std::size_t planes = 8;  // binary digits of a count, so rows have up to 255 features
+constexpr std::size_t planes = 8;  // binary digits of a count: rows have up to 255 features
 constexpr std::size_t most_features = 255;
 
 struct BitslicedScratch {
@@ -26,7 +26,7 @@ struct BitslicedScratch {
   VectorSumScratch sum;
 };
 
-// spread_bits[b]: the eight bits of the byte b, each in a byte of its own.
+// spread_bits[b] has one byte for each of the eight bits of b.
 constexpr std::array<std::uint64_t, 256> spread_bits = [] {
   std::array<std::uint64_t, 256> table{};
   for (std::size_t byte = 0; byte < 256; ++byte) {
@@ -41,7 +41,7 @@ inline Block load(const std::uint64_t* words) {
   return block;
 }
 
-// Full adder: adds a + b to the sum and returns the carry.
+// A full adder: adds a + b to the sum, and returns the carry.
 inline Block add(Block& sum, Block a, Block b) {
   const Block half = a ^ b;
   const Block carry = (a & b) | (half & sum);
@@ -49,7 +49,7 @@ inline Block add(Block& sum, Block a, Block b) {
   return carry;
 }
 
-// Counts bitwise how many of the sets contain each of the 512 vectors from word `first` on. A tree of adders
+// Counts, for each of the 512 vectors from word `first` on, how many of the sets contain it. A tree of adders
 // adds eight sets at a time; its carries, of weight eight, are added to the higher planes.
 UNKERNEL_CLONES void count_block(const std::uint64_t* const* sets, std::size_t count, std::size_t first,
                                  Block (&plane)[planes]) {
@@ -177,7 +177,8 @@ class BitslicedEngine final : public EngineOf<BitslicedEngine, BitslicedScratch>
 };
 
 [[noreturn]] void fail_table() {
-  throw std::invalid_argument("not a valid table of support vectors: the bits or lists do not fit");
+  throw std::invalid_argument(
+      "not a valid table of support vectors: the bits or lists do not fit the columns");
 }
 
 void check_lists(const BitslicedTables& tables) {
@@ -201,7 +202,7 @@ void check_lists(const BitslicedTables& tables) {
   }
 }
 
-// The norms must equal the sizes of the vectors, because distances computed from them are indices into a
+// Throws unless the norms equal the sizes of the vectors: distances computed from norms are indices into a
 // table.
 void check_sizes(const BitslicedTables& tables) {
   if (tables.sum.norms.empty()) return;

@@ -1,9 +1,9 @@
-// The bit-sliced index for binary support vectors: each frequent feature has a bit set with one bit per
+// The bit-sliced index for binary support vectors. Each frequent feature has a bit set, with one bit per
 // vector. Carry-save adders sum the sets of a row: a few logical operations count the overlaps of hundreds of
 // vectors. Rare features have lists of vectors, which are added to the counts. Exact for every kernel that is
 // a function of the overlap and of the sizes of row and vector.
 //
-// Bytes   1/8 per vector and frequent feature, 4 per entry of a rare feature; 8 m per vector.
+// Bytes   for m scores: 1/8 per vector and frequent feature, 4 per entry of a rare feature; 8 m per vector.
 // Query   about 5 logical operations per 8 bytes of the row's bit sets, then one lookup per vector.
 #pragma once
 
@@ -19,7 +19,7 @@ namespace unkernel::engines {
 struct BitslicedTables {
   VectorSumTables sum;
   std::span<const std::int64_t> columns;       // rank -> column
-  std::uint32_t frequent;                      // ranks that have bit sets
+  std::uint32_t frequent;                      // number of ranks with bit sets
   std::span<const std::uint64_t> bits;         // frequent x words_of(vectors)
   std::span<const std::uint32_t> list_begins;  // used - frequent + 1
   std::span<const std::uint32_t> lists;        // vectors, by rank

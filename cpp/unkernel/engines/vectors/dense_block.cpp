@@ -83,7 +83,8 @@ UNKERNEL_CLONES void differences_of_four_rows(const FourRows& rows, const double
   add_to_four_rows<SquaredDifference>(rows, columns, width, out0, out1, out2, out3);
 }
 
-// The outer loop is over columns: four columns stay in the nearest cache while all rows are processed.
+// Processes the columns in the outer loop: four columns stay in the first-level cache while it goes through
+// all rows.
 template <class OfRow, class OfFourRows>
 void process(const DenseBlock& block, const OfRow& of_row, const OfFourRows& of_four_rows) {
   for (std::size_t c = 0; c < block.columns.size(); c += 4) {

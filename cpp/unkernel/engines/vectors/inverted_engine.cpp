@@ -71,7 +71,7 @@ class InvertedEngine final : public EngineOf<InvertedEngine, InvertedScratch> {
  private:
   bool has_lists() const { return !tables_.lists.empty(); }
 
-  // Returns the number of rows to process together. More than one row helps only if there are dense columns.
+  // Returns how many rows to process together. More than one row helps only if there are dense columns.
   std::size_t choose_block_rows() const {
     if (dense_columns_ == 0) return 1;
     return has_lists()
@@ -113,8 +113,8 @@ class InvertedEngine final : public EngineOf<InvertedEngine, InvertedScratch> {
     sum_.sum(rows.size(), fill, scratch.sum, out);
   }
 
-  // Lists the dense columns that the rows need: all dense columns for distances, only the columns of the rows
-  // for products.
+  // Lists the dense columns that the rows need: for distances all of them, for products only those in which a
+  // row has a value.
   template <class Index>
   void find_needed_ranks(std::span<const SparseRow<Index>> rows, InvertedScratch& scratch) const {
     scratch.needed_ranks.clear();
@@ -166,10 +166,11 @@ class InvertedEngine final : public EngineOf<InvertedEngine, InvertedScratch> {
   InvertedTables tables_;
   VectorSum sum_;
   Ranking ranking_;
-  Rank dense_columns_;  // number of ranks with dense columns
+  Rank dense_columns_;  // number of ranks that have dense columns
 };
 
-// For binary vectors, norms must equal sizes, because distances computed from norms are indices into a table.
+// Returns whether the norms equal the sizes of binary vectors: distances computed from norms are indices into
+// a table.
 bool sizes_are_norms(const InvertedTables& tables) {
   if (!InvertedEngine::is_binary(tables) || tables.sum.norms.empty()) return true;
   std::vector<double> sizes(tables.sum.vectors(), 0.0);
@@ -186,13 +187,13 @@ void check_lists(const InvertedTables& tables) {
                begins.back() == tables.lists.size() && std::is_sorted(begins.begin(), begins.end()) &&
                (tables.list_values.empty() || tables.list_values.size() == tables.lists.size());
   for (std::size_t i = 0; valid && i < tables.lists.size(); ++i) valid = tables.lists[i] < vectors;
-  // If a list contained a vector twice, its overlap would exceed the table of kernel values.
+  // A vector that occurs twice in a list would get an overlap beyond the table of kernel values.
   for (std::size_t rank = 0; valid && rank + 1 < begins.size(); ++rank) {
     for (std::uint32_t i = begins[rank] + 1; valid && i < begins[rank + 1]; ++i)
       valid = tables.lists[i - 1] < tables.lists[i];
   }
   if (!valid || !sizes_are_norms(tables))
-    throw std::invalid_argument("not a valid table of support vectors: the lists do not fit");
+    throw std::invalid_argument("not a valid table of support vectors: the lists do not fit the columns");
 }
 
 }  // namespace

@@ -13,13 +13,13 @@ namespace unkernel::engines {
 namespace {
 
 struct PairScratch {
-  std::vector<double> sums;                 // classes x (classes - 1), zero except for the touched classes
+  std::vector<double> sums;                 // classes x (classes - 1); zero except for touched classes
   std::vector<std::uint8_t> is_touched;     // by class
   std::vector<const double*> full_weights;  // weights of the row's features that have one weight per pair
   std::vector<double> full_values;
 };
 
-// Adds the weights of four features at a time, so that a sum is loaded and stored once per four features.
+// Adds the weights of four features at a time, so that each sum is loaded and stored once per four features.
 UNKERNEL_CLONES void add_weights_of_four(const double* const* weights, const double* x, double* sums,
                                          std::size_t count) {
   const double *w0 = weights[0], *w1 = weights[1], *w2 = weights[2], *w3 = weights[3];
@@ -83,7 +83,7 @@ class PairEngine final : public EngineOf<PairEngine, PairScratch> {
     }
   }
 
-  // Processes blocks of pairs, which stay in the cache while the weights of all features are added.
+  // Processes blocks of pairs that stay in the cache while the weights of all features are added.
   void add_full_weights(const PairScratch& scratch, double* out) const {
     constexpr std::size_t max_pairs_at_once = 1024;
     for (std::size_t first = 0; first < scores(); first += max_pairs_at_once) {
@@ -127,7 +127,8 @@ void check_pairs(const PairTables& tables) {
           tables.blocks.size() == tables.block_classes.size() * (classes - 1);
   for (std::size_t i = 0; valid && i < tables.block_classes.size(); ++i)
     valid = tables.block_classes[i] < classes;
-  if (!valid) throw std::invalid_argument("not a valid table of pairs of classes: the blocks do not fit");
+  if (!valid)
+    throw std::invalid_argument("not a valid table of pairs of classes: the blocks do not fit the classes");
 }
 
 }  // namespace

@@ -1,8 +1,9 @@
-// Linear machines of many classes, one against one: f_ij(x) = sum over features of x_w W_w[i, j] + b_ij.
+// The engine for linear machines of many classes, one against one: f_ij(x) = sum over features w of x_w
+// W_w[i, j] + b_ij.
 //
-// A support vector of class i contributes to the k - 1 pairs of i, out of k (k - 1) / 2. Hence a feature has
-// one block of k - 1 weights for each class whose vectors contain the feature. A feature that occurs in
-// nearly all classes has one weight per pair instead.
+// A support vector of class i contributes to the k - 1 pairs of i, out of k (k - 1) / 2 for k classes. Hence
+// a feature has one block of k - 1 weights for each class whose vectors contain the feature. A feature that
+// occurs in nearly all classes has one weight per pair instead.
 //
 // Bytes   8 (k - 1) per feature and class, or 8 per feature and pair.
 // Query   one multiplication per weight of the row's features, in memory order, then two additions per pair.

@@ -46,8 +46,8 @@ void add_narrow(const VectorBlock& block, double* out, std::size_t out_stride) {
   }
 }
 
-// Treats coefficients as the columns of a DenseBlock. Processes a batch of scores that fits into the cache at
-// a time.
+// Adds the sums for many scores, with the coefficients as columns of a DenseBlock. Processes as many scores
+// at a time as fit into the cache.
 void add_wide(const VectorBlock& block, double* out, std::size_t out_stride) {
   std::array<const double*, max_block_width + 4> columns;
   const std::size_t count = (block.vectors + 3) / 4 * 4;
@@ -75,7 +75,7 @@ void check_classes(const VectorSumTables& tables) {
       !std::is_sorted(begins.begin(), begins.end()) ||
       tables.scores() != tables.classes() * (tables.classes() - 1) / 2 ||
       tables.coefficients.size() != std::size_t{begins.back()} * tables.width())
-    fail_sum("the numbers of vectors by class do not fit");
+    fail_sum("the numbers of vectors by class do not fit the coefficients");
 }
 
 }  // namespace

@@ -1,15 +1,15 @@
-// The last step of engines that store support vectors: computes sum_j coefficient_j K(x, s_j) + intercept,
-// for every score, from the kernel values K(x, s_j).
+// The last step of engines that store support vectors: computes sum_j coefficient_j K(x, s_j) + intercept for
+// every score, from the kernel values K(x, s_j).
 //
-// With k classes one against one, a vector contributes only to the k - 1 pairs of its own class. If vectors
-// are ordered by class, only these coefficients are stored.
+// With k classes one against one, a vector contributes only to the k - 1 pairs of its own class. If the
+// vectors are ordered by class, only these coefficients are stored.
 //
-// If row and vectors are binary, a product is the overlap c, and there are few different kernel values. They
+// If row and vectors are binary, a product is the overlap c, so there are few different kernel values. They
 // are looked up at c or, for RBF, at the squared distance |x| + |s| - 2c.
 //
 // Bytes   8 per vector and score, or 8 (k - 1) per vector.
-// Query   one multiplication per coefficient; by blocks of rows, so that a coefficient is loaded once for
-//         several rows.
+// Query   one multiplication per coefficient. Rows are processed in blocks, so that a coefficient is loaded
+//         once for several rows.
 #pragma once
 
 #include <algorithm>
@@ -29,15 +29,15 @@ struct VectorSumTables {
   KernelFunction kernel;
   std::span<const double> coefficients;  // vectors x width
   std::span<const double> intercept;     // scores
-  // Squared norms of the vectors over the columns of the products; empty unless the kernel is RBF.
+  // The squared norms of the vectors over the columns of the products. Empty unless the kernel is RBF.
   std::span<const double> norms;
-  // The first vector of each class, then the number of vectors; or empty.
+  // The first vector of each class, then the number of vectors. Empty unless classes are one against one.
   std::span<const std::uint32_t> class_begins;
 
   std::size_t scores() const { return intercept.size(); }
   bool has_classes() const { return !class_begins.empty(); }
   std::size_t classes() const { return class_begins.size() - 1; }
-  // Returns the number of coefficients of a vector: one per score, or one per opposing class.
+  // Returns the number of coefficients per vector: one per score, or one per opposing class.
   std::size_t width() const { return has_classes() ? classes() - 1 : scores(); }
   std::size_t vectors() const { return width() == 0 ? 0 : coefficients.size() / width(); }
   std::size_t bytes() const {
@@ -46,22 +46,22 @@ struct VectorSumTables {
   }
 };
 
-// Throws std::invalid_argument.
+// Throws std::invalid_argument if the tables are invalid.
 void check(const VectorSumTables& tables);
 
 struct VectorSumScratch {
   std::vector<double> tile;  // kernel values of some rows with some vectors
   std::vector<double> sums;  // rows x opposing classes
-  // Kernel values of overlaps or squared distances 0, 1, ..., reused for all rows.
+  // The kernel values of overlaps or squared distances 0, 1, ..., reused for all rows.
   std::vector<double> kernel_values_by_overlap;
 };
 
 class VectorSum {
  public:
-  // The stride between rows of a tile; entries after its vectors are 0.
+  // The stride between the rows of a tile; entries after its vectors are 0.
   static constexpr std::size_t tile_stride = max_block_width + 4;
 
-  // `binary`: all values of all vectors are 1.
+  // `binary` means that all values of all vectors are 1.
   VectorSum(const VectorSumTables& tables, bool binary);
 
   const VectorSumTables& tables() const { return tables_; }
@@ -87,10 +87,10 @@ class VectorSum {
   template <class Count>
   void sum_overlaps(const Count* overlaps, std::size_t row_size, VectorSumScratch& scratch,
                     double* out) const;
-  // `products` are the products of the row with all vectors.
+  // Computes the scores of one row; `products` holds its products with all vectors.
   void sum_products(const double* products, double row_norm, VectorSumScratch& scratch, double* out) const;
-  // Writes the arguments of the kernel for some vectors: the products or, for RBF, distances computed from
-  // the products. If `products` is null, all products are 0.
+  // Writes the arguments of the kernel for some vectors: their products with the row or, for RBF, distances
+  // computed from the products. If `products` is null, all products are 0.
   void fill_arguments(const double* products, double row_norm, std::size_t first, std::size_t count,
                       double* out) const;
 
