@@ -68,7 +68,7 @@ def test_tags_without_a_type():
 @pytest.mark.parametrize("tag", ["X", "B-", "o", "BNP", "-NP", "B_NP", "OO", "O-NP"])
 def test_refused_tags_are_reported_with_line_and_column(tag):
     text = f"He PRP B-NP\nsaw VBD {tag}\n".encode()
-    with pytest.raises(FormatError, match=f"'{tag}' is no tag of a chunk") as caught:
+    with pytest.raises(FormatError, match=rf"'{tag}' is no.* tag") as caught:
         read_tags(read_chunks(io.BytesIO(text)), [])
     assert (caught.value.line, caught.value.column) == (2, 9)
 

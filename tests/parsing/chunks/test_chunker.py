@@ -268,7 +268,7 @@ def test_texts_that_do_not_fit_are_refused(chunker, tmp_path):
         ValueError, match=r"2 columns, .*: the tag \('PRP' is none\) is missing; or give templ"
     ):
         Chunker(templates="yamcha").fit(io.BytesIO(b"He PRP\n"))
-    with pytest.raises(FormatError, match=r":1:4: 'PRP' is no tag of a chunk"):
+    with pytest.raises(FormatError, match=r":1:4: 'PRP' is no.* tag"):
         Chunker().fit(io.BytesIO(b"He PRP\n"))
     with pytest.raises(ValueError, match=r"2 columns, .*: the tag \('PRP' is none\) is missing$"):
         chunker.evaluate(io.BytesIO(b"He PRP\n"))
@@ -282,7 +282,7 @@ def test_texts_that_do_not_fit_are_refused(chunker, tmp_path):
         Chunker().fit(ChunkCorpus.from_words([["a"]], [["N"]]))
     with pytest.raises(ValueError, match="two different tags"):
         Chunker().fit(ChunkCorpus.from_words([["a"]], [["N"]], tags=[["O"]]))
-    with pytest.raises(FormatError, match="is no tag of a chunk"):
+    with pytest.raises(FormatError, match=r"is no.* tag"):
         Chunker().fit(io.BytesIO(b"He PRP NP\n"))
 
 
@@ -302,7 +302,7 @@ def test_wrong_parameters_are_refused(tmp_path):
     with pytest.raises(FileNotFoundError):
         Chunker(templates=tmp_path / "none").fit(CORPUS)
     (tmp_path / "bad").write_text("word[0]\nwurd[0]\n")
-    with pytest.raises(FormatError, match=r"bad:2:1: 'wurd' is no attribute"):
+    with pytest.raises(FormatError, match=r"bad:2:1: 'wurd' is no.* attribute"):
         Chunker(templates=tmp_path / "bad").fit(CORPUS)
     (tmp_path / "latin").write_bytes(b"# \xff\nword[0]\n")
     with pytest.raises(FormatError, match="UTF-8"):

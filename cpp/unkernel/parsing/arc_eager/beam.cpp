@@ -17,7 +17,7 @@ std::uint64_t RowScores::hash(std::size_t part, std::span<const std::int32_t> co
   std::uint64_t mixed = part;
   for (const std::int32_t column : columns)
     mixed = (mixed ^ static_cast<std::uint32_t>(column)) * spread + (mixed >> 32);
-  return Random::mix(mixed) >> 1;  // the key with all bits set is reserved
+  return Random::mix(mixed) >> 1;  // the hash table reserves the key with all bits set
 }
 
 bool RowScores::is_row(const Row& row, std::size_t part, std::span<const std::int32_t> columns) const {

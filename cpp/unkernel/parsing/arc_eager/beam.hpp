@@ -1,9 +1,9 @@
 // Beam search: follows the best few sequences of moves instead of a single sequence.
 //
-// The score of a sequence is the sum of the scores of its moves and labels. In each step, every state is
-// extended by every valid move, arcs get their best labels, and the `width` sequences with the largest scores
-// remain. Finished sequences are not extended. States often have equal features, so each row of features is
-// scored once per sentence.
+// The score of a sequence is the sum of the scores of its moves and labels. Each step extends every state by
+// every valid move, gives arcs their best labels, and keeps the `width` sequences with the largest scores.
+// Finished sequences are not extended. States often have equal features, so each row of features is scored
+// once per sentence.
 #pragma once
 
 #include <algorithm>
@@ -24,12 +24,12 @@ namespace unkernel::parsing {
 // than this are parsed with a beam of 1.
 constexpr std::size_t longest_for_beam = 1000;
 
-// A cache of the scores of a sentence's feature rows, which is cleared when it has `most_rows` rows.
+// Caches the scores of a sentence's feature rows. The cache is cleared when it has `most_rows` rows.
 class RowScores {
  public:
   void clear();
 
-  // Returns the result of compute(part, columns), which is valid until the next call.
+  // Returns the scores of a row: the result of compute(part, columns). They are valid until the next call.
   template <class Compute>
   std::span<const double> of(std::size_t part, std::span<const std::int32_t> columns,
                              const Compute& compute) {
@@ -62,18 +62,18 @@ class RowScores {
     scores_.insert(scores_.end(), scores.begin(), scores.end());
   }
 
-  FlatMap<std::uint64_t, std::int32_t> numbers_;  // of rows by hash, counted from 1
+  FlatMap<std::uint64_t, std::int32_t> numbers_;  // rows by hash, counted from 1
   std::vector<Row> rows_;
   std::vector<std::int32_t> columns_;
   std::vector<double> scores_;
 };
 
-// The last step of a sequence of moves.
+// The last step of a sequence of moves, with a link to the step before it.
 struct PathStep {
   std::int32_t previous;  // the number of the previous step, or no_step
   Move move;
   std::int32_t label;
-  bool correct;  // whether this step and all steps before it are correct
+  bool correct;  // this step and all earlier steps are correct
 };
 constexpr std::int32_t no_step = -1;
 
@@ -101,13 +101,13 @@ class Beam {
     std::size_t item;
     Move move;
     std::int32_t label;
-    bool is_idle;  // the item is finished: there is no move
+    bool is_idle;  // the item is finished and makes no move
   };
 
   // Keeps the best `width` extensions, the best first.
   void keep_best(std::size_t width);
-  // Sets next_items_[k] to the item that extension k extends. Moves the item if no later extension extends
-  // it, and copies it otherwise.
+  // Sets next_items_[k] to the item that extension k extends. Copies the item if a later extension also needs
+  // it, otherwise moves it.
   void move_or_copy(std::size_t k);
 
   std::vector<BeamItem> items_;
@@ -115,7 +115,7 @@ class Beam {
   std::vector<Extension> extensions_;
 };
 
-// The buffers for searching a sentence, reused from sentence to sentence.
+// The buffers of a search, reused for each sentence.
 struct BeamBuffers {
   RowScores move_scores;
   RowScores label_scores;
@@ -123,11 +123,12 @@ struct BeamBuffers {
   Beam beam;
 
   void begin(std::size_t words);
-  // Returns the sequence of steps that ends with this step.
+  // Returns the sequence of steps that ends with `last_step`.
   std::vector<PathStep> path_to(std::int32_t last_step) const;
 };
 
-// A rule for searches: which moves are allowed, which label an arc gets, and whether a move is correct.
+// A rule for searches. It decides which moves are allowed, which label an arc gets, and whether a move is
+// correct.
 struct AnyChoice {
   bool allows(const ArcEagerState&, Move) const { return true; }
   std::size_t label(const Arc&, const std::vector<std::int32_t>&, std::span<const double> scores) const {
@@ -136,7 +137,8 @@ struct AnyChoice {
   bool is_correct(const ArcEagerState&, Move, std::int32_t) const { return true; }
 };
 
-// A Scorer has move_scores(part, columns) and label_scores(part, columns), with one score per class.
+// Searches sentences. A Scorer has move_scores(part, columns) and label_scores(part, columns), which return
+// one score per class.
 template <class Scorer>
 class BeamSearch {
  public:
@@ -192,7 +194,7 @@ class BeamSearch {
       if (is_possible(move)) beam.extensions_.push_back(extend_item(item, number, move, scores[k], choice));
     }
     if (beam.extensions_.size() > old_size) return;
-    // No possible move of the part occurred in training.
+    // No possible move occurred in this part in training, so take the first.
     const auto* move = std::ranges::find_if(all_moves, is_possible);
     assert(move != std::end(all_moves));
     beam.extensions_.push_back(extend_item(item, number, *move, 0.0, choice));
@@ -237,7 +239,7 @@ class BeamSearch {
   BeamBuffers& buffers_;
 };
 
-// Searches the sentence whose symbols are in the parse buffers; the best item of the beam is the result.
+// Searches the sentence whose symbols are in the parse buffers. The result is the best item of the beam.
 template <class Scorer>
 void search(const ArcEagerSpec& spec, Scorer& scorer, std::size_t width, ParseBuffers& parse_buffers,
             BeamBuffers& buffers, const Monitor& monitor) {
@@ -246,12 +248,12 @@ void search(const ArcEagerSpec& spec, Scorer& scorer, std::size_t width, ParseBu
   buffers.begin(words);
   BeamSearch<Scorer> steps(spec, scorer, parse_buffers, buffers);
   while (!buffers.beam.finished()) {
-    monitor.throw_if_stopped();  // sentences may be long
+    monitor.throw_if_stopped();  // a sentence may be long
     steps.step(buffers.beam, allowed_width, AnyChoice{});
   }
 }
 
-// Parses the sentence whose symbols are in the parse buffers, and stores its tree in them. A beam of 1 is
+// Parses the sentence whose symbols are in the parse buffers, and stores its tree there. A beam of 1 is
 // greedy.
 template <class Scorer>
 void parse_with_beam(const ArcEagerSpec& spec, Scorer& scorer, std::size_t width, ParseBuffers& parse_buffers,

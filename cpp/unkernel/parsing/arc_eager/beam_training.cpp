@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::size_t gold_width = 4;
 
-// Scores with the current weights.
+// Scores moves and labels with the current weights.
 class CurrentScorer {
  public:
   CurrentScorer(std::vector<AveragedWeights>& moves, std::vector<AveragedWeights>& arcs)
@@ -25,8 +25,8 @@ class CurrentScorer {
   std::vector<AveragedWeights>& arcs_;
 };
 
-// Returns whether no other valid move loses fewer gold arcs than this move. If a tree has several roots,
-// every move may lose arcs.
+// Returns whether no other valid move loses fewer gold arcs. If a tree has several roots, every move may lose
+// arcs.
 bool loses_least(const ArcEagerState& state, Move move, GoldHeads gold) {
   const int lost = cost(state, move, gold);
   return lost == 0 || std::ranges::none_of(all_moves, [&](Move other) {
@@ -60,7 +60,7 @@ struct CorrectChoice : AnyChoice {
   const LabelledTree& gold;
 };
 
-// Returns the number of equal steps at the beginnings of two paths.
+// Returns how many first steps two paths have in common.
 std::size_t common_steps(std::span<const PathStep> one, std::span<const PathStep> other) {
   const auto are_equal = [](const PathStep& a, const PathStep& b) {
     return a.move == b.move && a.label == b.label;
@@ -107,7 +107,7 @@ BeamLearner::Violation BeamLearner::largest_violation(const LabelledTree& gold, 
   return largest;
 }
 
-// Adds `amount` to the weights of the choices of a path, from step `first` on.
+// Adds `amount` to the weights of the moves and labels of a path, from step `first` on.
 void BeamLearner::add_along(std::span<const PathStep> path, std::size_t first, float amount,
                             ParseBuffers& buffers) {
   buffers.state.begin(buffers.symbols.words());
@@ -124,7 +124,7 @@ void BeamLearner::add_move(Move move, float amount, ParseBuffers& buffers) {
   const std::size_t part = spec_.move_part(buffers.state, buffers.symbols);
   const auto& classes = spec_.moves().classes(part);
   const std::size_t chosen = index_of_class(classes, static_cast<std::int32_t>(move));
-  if (chosen == classes.size()) return;  // the move did not occur in training, so its score is 0
+  if (chosen == classes.size()) return;  // a move that did not occur in training has score 0
   spec_.move_features().extract(before_move(buffers.state, buffers.symbols), buffers.row);
   moves_[part].add(buffers.row.columns, chosen, amount);
 }

@@ -1,12 +1,12 @@
 // Trains the weights of a parser for beam search: the structured perceptron with updates at the largest
 // violation (Huang, Fayong & Guo 2012).
 //
-// Two beams parse a sentence: the free beam may make any move; the gold beam only makes moves that lose the
-// fewest gold arcs, with gold labels. Many sequences of moves lead to the gold tree; the best sequence of the
-// gold beam counts as correct. If the free beam ends with a wrong tree, let t be the step in which its best
-// sequence is wrong and leads the correct sequence by the largest difference. Up to step t, the weights of
-// the moves and labels of the correct sequence are increased by 1, and those of the wrong sequence decreased
-// by 1.
+// Two beams parse a sentence. The free beam may make any move; the gold beam makes only moves that lose the
+// fewest gold arcs, with gold labels. Several sequences of moves may lead to the gold tree; the best sequence
+// of the gold beam counts as correct. If the free beam ends with a wrong tree, consider the steps in which
+// its best sequence is wrong. Let t be the one in which this sequence is furthest ahead of the correct
+// sequence. Up to step t, weights of moves and labels increase by 1 along the correct sequence, and decrease
+// by 1 along the wrong sequence.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,7 @@ namespace unkernel::parsing {
 
 class BeamLearner {
  public:
-  // The weights, one set per part, must outlive the learner.
+  // Learns the weights, one set per part, which must outlive the learner.
   BeamLearner(const ArcEagerSpec& spec, std::size_t width, std::vector<AveragedWeights>& moves,
               std::vector<AveragedWeights>& arcs)
       : spec_(spec), width_(width), moves_(moves), arcs_(arcs) {}
@@ -30,7 +30,7 @@ class BeamLearner {
   bool learn(const LabelledTree& gold, ParseBuffers& buffers, const Monitor& monitor);
 
  private:
-  // The last steps of the correct and of the wrong sequence.
+  // The last steps of the correct and of the wrong sequence, up to which weights change.
   struct Violation {
     std::int32_t correct = no_step;
     std::int32_t wrong = no_step;

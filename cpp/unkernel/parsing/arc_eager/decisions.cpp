@@ -25,7 +25,7 @@ class Recorder {
       return;
     }
     while (!buffers_.state.finished()) {
-      monitor.throw_if_stopped();  // sentences may be long
+      monitor.throw_if_stopped();  // a sentence may be long
       const Move move = choose_move(spec_, scorer_, buffers_);
       make_move(move, makes_arc(move) ? choose_label(spec_, scorer_, arc_of(buffers_.state, move), buffers_)
                                       : no_label);

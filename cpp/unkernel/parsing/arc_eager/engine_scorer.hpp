@@ -1,4 +1,4 @@
-// Scores of moves and labels from the compiled classifiers of an arc-eager parser.
+// Scores moves and labels with the compiled classifiers of an arc-eager parser.
 #pragma once
 
 #include <cstddef>

@@ -12,10 +12,10 @@ namespace {
 
 constexpr FeatureValue no_value = -1;
 constexpr std::size_t not_a_word_template = std::numeric_limits<std::size_t>::max();
-constexpr std::int32_t most_children = 3;  // larger numbers of children count as this number
+constexpr std::int32_t most_children = 3;  // more children count as this number
 constexpr std::size_t distances = 8;
 
-// Returns the class of a distance: 1, 2, 3, 4, then ranges.
+// Returns the class of a distance: 1, 2, 3, 4, then ranges of distances.
 FeatureValue distance_class(std::int32_t distance) {
   if (distance < 5) return distance - 1;
   if (distance < 7) return 4;
@@ -35,7 +35,7 @@ std::size_t count_values(Attribute attribute, const Vocabulary& vocabulary, std:
   }
 }
 
-// Returns the value of a part of a template, or a negative number if there is no value.
+// Returns the value of one part of a template, or a negative number if it has none.
 FeatureValue value(const TemplateValue& part, const Situation& situation, std::span<const Word> words) {
   if (is_string(part.attribute)) return situation.symbols.of(part.attribute, words[part.address]);
   const Arc& arc = situation.arc;
@@ -57,7 +57,7 @@ bool is_string_of_word(const Template& feature) {
   return feature.values.size() == 1 && is_string(feature.values.front().attribute);
 }
 
-// Returns a function from the number of a part of a template to its value.
+// Returns a function that maps the index of a template's part to the value of the part.
 auto values_in(const Template& feature, const Situation& situation, std::span<const Word> words) {
   return [&feature, &situation, words](std::size_t part) {
     return value(feature.values[part], situation, words);
@@ -77,7 +77,7 @@ FeatureSpace::FeatureSpace(const TemplateSet& set, const Vocabulary& vocabulary,
   for (std::size_t k = 0; k < set_.templates.size(); ++k) {
     if (!index_.has_keys(k))
       throw std::invalid_argument("the feature '" + set_.templates[k].text +
-                                  "' has too many values: join fewer");
+                                  "' has too many values: join fewer attributes");
   }
 }
 
@@ -137,7 +137,7 @@ void FeatureSpace::make_index() {
   index_ = FeatureIndex(ranges_, features);
 }
 
-// Uses keys_ and begins_.
+// Fills the index from keys_ and begins_.
 void FeatureSpace::fill_index() {
   make_index();
   for (std::size_t k = 0; k < set_.templates.size(); ++k) {
@@ -160,8 +160,8 @@ void FeatureSpace::look_up(const SentenceSymbols& symbols, WordColumns& columns)
   }
 }
 
-// Writes every column; if a feature has no column, the next column overwrites it. A branch would be
-// mispredicted.
+// Writes the columns of the features. Writes every column; if a feature has none, the next column overwrites
+// it. A branch would be mispredicted.
 void FeatureSpace::extract(const Situation& situation, FeatureRow& row) const {
   find_words(situation, row.words);
   row.columns.resize(set_.templates.size());

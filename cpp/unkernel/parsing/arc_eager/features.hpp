@@ -1,10 +1,10 @@
 // Features of a parser's state: templates filled with values, as columns of a binary row.
 //
-// A feature is a template with a value for each of its parts. The values of a feature form one number, the
-// key. Training counts keys, and frequent keys become columns. The columns of a template are contiguous, by
-// descending frequency, and templates are in order, so rows are created in ascending order. Features without
-// a column are ignored. A lookup takes one load if the template has one part, and a probe of a hash table if
-// it has several parts.
+// A feature is a template with a value for each of its parts. The values form one number, the key. Training
+// counts keys, and frequent keys become columns. The columns of a template are contiguous, by descending
+// frequency, and templates keep their order, so rows are created in ascending order. Features without a
+// column are ignored. A lookup takes one load if the template has one part, and a probe of a hash table if it
+// has several.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +19,7 @@
 
 namespace unkernel::parsing {
 
-// A state between two transitions, or the arc of a chosen transition.
+// The state before a move, or the arc whose label is chosen.
 struct Situation {
   const ArcEagerState& state;
   const SentenceSymbols& symbols;
@@ -27,19 +27,19 @@ struct Situation {
   Arc arc;
 };
 
-// The columns of a situation, and the words at the templates' addresses. Reused, to save allocations.
+// The columns of a situation, and the words at the addresses of the templates. Reused to avoid allocations.
 struct FeatureRow {
   std::vector<std::int32_t> columns;
   std::vector<Word> words;
 };
 
-// The number of occurrences of each key, one table per template.
+// How often each key occurs, in one table per template.
 using FeatureCounts = std::vector<FlatMap<FeatureKey, std::int64_t>>;
 
 class FeatureSpace {
  public:
   // `labels` is the number of labels, which may be values of features. Throws std::invalid_argument if the
-  // combinations of a template's values do not fit into a key.
+  // joined values of a template do not fit into a key.
   FeatureSpace(const TemplateSet& set, const Vocabulary& vocabulary, std::size_t labels);
 
   FeatureCounts no_counts() const { return FeatureCounts(set_.templates.size()); }
@@ -47,21 +47,21 @@ class FeatureSpace {
   // Assigns columns to the keys that were counted at least `min_count` times.
   void assign_columns(const FeatureCounts& counts, std::int64_t min_count);
 
-  // Finds the columns of the templates whose only value is a string of a word. Must be called for a sentence
-  // before its features are extracted.
+  // Finds the columns of templates whose only value is a string of a word. Must be called for a sentence
+  // before extract().
   void look_up(const SentenceSymbols& symbols, WordColumns& columns) const;
   // Writes the columns of a situation to the row, in ascending order.
   void extract(const Situation& situation, FeatureRow& row) const;
 
   std::size_t columns() const { return keys_.size(); }
-  // Returns the end of the core: columns of the core are joined with all columns, later columns only with the
+  // Returns the end of the core. Columns of the core are joined with all columns, later columns only with the
   // core.
   std::int32_t core_columns() const { return static_cast<std::int32_t>(begins_[set_.core]); }
   const TemplateSet& set() const { return set_; }
-  // Return the key of each column, and the first column of each template, followed by the number of columns.
+  // Return the key of each column; and the first column of each template, followed by the number of columns.
   const std::vector<FeatureKey>& keys() const { return keys_; }
   const std::vector<std::int64_t>& begins() const { return begins_; }
-  // Restores stored keys; throws std::invalid_argument if they are inconsistent.
+  // Restores stored keys. Throws std::invalid_argument if they are inconsistent.
   void restore(std::span<const FeatureKey> keys, std::span<const std::int64_t> begins);
 
  private:
@@ -71,8 +71,8 @@ class FeatureSpace {
   void fill_index();
 
   TemplateSet set_;
-  std::vector<std::size_t> word_templates_;       // the templates whose only value is a string of a word
-  std::vector<std::size_t> word_template_index_;  // of each template, in word_templates_
+  std::vector<std::size_t> word_templates_;       // templates whose only value is a string of a word
+  std::vector<std::size_t> word_template_index_;  // by template: its index in word_templates_
   std::vector<TemplateRanges> ranges_;
   FeatureIndex index_;
   std::vector<FeatureKey> keys_;

@@ -8,7 +8,7 @@
 namespace unkernel::parsing {
 namespace {
 
-// The descendants of a word, numbered [first, last) in a walk through the tree.
+// The numbers [first, last) of a word's descendants in a walk through the tree.
 struct Interval {
   Word first = 0;
   Word last = 0;
@@ -17,7 +17,7 @@ struct Interval {
 
 std::vector<Interval> intervals_of(const std::vector<std::vector<Word>>& children) {
   std::vector<Interval> intervals(children.size());
-  // Words, and the number of their visited children.
+  // Each entry is a word, and how many of its children have been visited.
   std::vector<std::pair<Word, std::size_t>> path{{no_word, 0}};
   Word count = 0;
   intervals[0].first = count++;
@@ -35,9 +35,9 @@ std::vector<Interval> intervals_of(const std::vector<std::vector<Word>>& childre
   return intervals;
 }
 
-// Returns for every word the end of the contiguous run of its descendants on one side (step 1: right; -1:
-// left). If a neighbour is a descendant, the run continues at the end of the neighbour's run, so every word
-// is visited about once.
+// Returns, for every word, the end of the contiguous run of its descendants on one side (step 1: right; -1:
+// left). If a neighbour is a descendant, the run continues where the neighbour's run ends, so every word is
+// visited about once.
 std::vector<Word> ends_of_runs(std::span<const Interval> intervals, Word step) {
   const auto words = static_cast<Word>(intervals.size()) - 1;
   std::vector<Word> ends(intervals.size());
@@ -96,7 +96,8 @@ class Lifting {
     if (to != no_word && spans_non_descendant(to, word)) add(word);
   }
 
-  // Finds the arcs of `head` that are crossing because `word` and its descendants are no longer below `head`.
+  // Finds the arcs of `head` that become crossing because `word` and its descendants are no longer below
+  // `head`.
   void find_arcs_above(Word word, Word head) {
     const auto& siblings = children_[place(head)];
     if (std::ranges::all_of(siblings, [&](Word child) { return crosses_[place(child)]; })) return;
@@ -118,8 +119,8 @@ class Lifting {
     }
   }
 
-  // Returns whether a word between head and child does not descend from the head. Marks the words that
-  // descend from the head, so that no path is followed twice.
+  // Returns whether a word between head and child does not descend from the head. Marks words that do, so
+  // that no path is followed twice.
   bool spans_non_descendant(Word head, Word child) {
     ++search_;
     marked_by_[place(head)] = search_;
@@ -137,8 +138,8 @@ class Lifting {
   std::vector<Word> heads_;
   std::vector<std::vector<Word>> children_;
   std::vector<bool> crosses_;
-  std::set<std::pair<Word, Word>> crossing_;  // lengths and words: the shortest arc first
-  std::vector<std::int64_t> marked_by_;       // by word: the last search that has marked it
+  std::set<std::pair<Word, Word>> crossing_;  // arc length and word: the shortest arc comes first
+  std::vector<std::int64_t> marked_by_;       // by word: the last search that marked it
   std::int64_t search_ = 0;
   std::vector<Word> moved_words_;
 };

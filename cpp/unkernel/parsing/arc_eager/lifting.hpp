@@ -1,6 +1,6 @@
 // Lifts arcs of a dependency tree until no arc is crossing. An arc is crossing if it spans a word that does
-// not descend from the head of the arc. Repeatedly, the shortest crossing arc is lifted: its word is attached
-// to its head's head.
+// not descend from the head of the arc. Each lift takes the shortest crossing arc, and attaches its word to
+// its head's head.
 //
 // If a word moves from head h to head g, no word except h loses descendants. So only the other arcs of h can
 // become crossing, and only these arcs and the lifted arc are checked again.
@@ -18,11 +18,11 @@
 
 namespace unkernel::parsing {
 
-// Returns the ascending children of every word, and at index 0 those of the root. heads[w] is the head of
-// word w; heads[0] is unused.
+// Returns the children of every word, ascending; index 0 has the children of the root. heads[w] is the head
+// of word w; heads[0] is unused.
 std::vector<std::vector<Word>> children_of(std::span<const Word> heads);
 
-// Returns the heads of a projective tree. Every word must descend from the root.
+// Returns the heads after lifting, which form a projective tree. Every word must descend from the root.
 std::vector<Word> lifted_heads(std::vector<Word> heads, const Monitor& monitor);
 
 }  // namespace unkernel::parsing

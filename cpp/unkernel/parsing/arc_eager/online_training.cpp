@@ -18,7 +18,7 @@ std::vector<AveragedWeights> weights_for(const DecisionParts& parts, const Featu
   return weights;
 }
 
-// Returns the best class except `excluded`; `no_class` if there is no other class.
+// Returns the class with the largest score, except `excluded`; `no_class` if there is no other class.
 std::size_t best_except(std::span<const float> scores, std::size_t excluded) {
   std::size_t best = no_class;
   for (std::size_t k = 0; k < scores.size(); ++k) {
@@ -27,7 +27,7 @@ std::size_t best_except(std::span<const float> scores, std::size_t excluded) {
   return best;
 }
 
-// Scores with averaged weights, to parse between epochs.
+// Scores with averaged weights, for parsing between epochs.
 class AverageScorer {
  public:
   AverageScorer(std::vector<AveragedWeights>& moves, std::vector<AveragedWeights>& arcs)
@@ -97,13 +97,13 @@ void OnlineTrainer::learn_sentence(std::size_t sentence, EpochCounts& counts, co
 void OnlineTrainer::learn_greedily(const LabelledTree& gold, EpochCounts& counts, const Monitor& monitor) {
   ArcEagerState& state = buffers_.state;
   for (state.begin(buffers_.symbols.words()); !state.finished();) {
-    monitor.throw_if_stopped();  // sentences may be long
+    monitor.throw_if_stopped();  // a sentence may be long
     const Move move = learn_move(gold, counts);
     apply(state, move, makes_arc(move) ? learn_label(gold, arc_of(state, move), counts) : no_label);
   }
 }
 
-// Learns the next move, and returns the move with which parsing continues.
+// Learns the next move, and returns the move with which parsing goes on.
 Move OnlineTrainer::learn_move(const LabelledTree& gold, EpochCounts& counts) {
   const ArcEagerState& state = buffers_.state;
   if (state.top() == no_word) return Move::shift;
@@ -136,7 +136,7 @@ Move OnlineTrainer::learn_move(const LabelledTree& gold, EpochCounts& counts) {
   return static_cast<Move>(classes[next]);
 }
 
-// Learns the label of an arc, and returns the label with which parsing continues.
+// Learns the label of an arc, and returns the label with which parsing goes on.
 std::int32_t OnlineTrainer::learn_label(const LabelledTree& gold, const Arc& arc, EpochCounts& counts) {
   const std::size_t part = spec_.arc_part(arc, buffers_.symbols);
   const auto& classes = spec_.arcs().classes(part);

@@ -2,14 +2,15 @@
 //
 // In each epoch, the parser processes the sentences in a new random order, one move after another. A move is
 // correct if no other move loses fewer gold arcs. If a wrong move has the largest score, the weights of the
-// best correct move are increased, and those of the best wrong move are decreased (averaged_weights.hpp). A
-// tie is a mistake, too, because averaged weights might choose the wrong move. From epoch `gold_epochs` on,
-// the parser makes its wrong move with probability `exploration`, so that it learns from states after
-// mistakes: training with exploration by a dynamic oracle (Goldberg & Nivre 2012). Labels are learnt on gold
-// arcs. For a parser with a beam, epochs from `greedy_epochs` on use beam_training.hpp, and continue from the
-// averages of the greedy epochs.
+// best correct move increase, and those of the best wrong move decrease (averaged_weights.hpp). A tie also
+// counts as a mistake, because averaged weights might choose the wrong move.
 //
-// The result depends on the seed alone.
+// From epoch `gold_epochs` on, the parser makes its wrong move with probability `exploration`, so that it
+// learns from states after mistakes: training with exploration by a dynamic oracle (Goldberg & Nivre 2012).
+// Labels are learnt on gold arcs. For a parser with a beam, epochs from `greedy_epochs` on use
+// beam_training.hpp, and continue from the averages of the greedy epochs.
+//
+// The result depends only on the input and the seed.
 #pragma once
 
 #include <cstddef>
@@ -31,12 +32,12 @@ struct OnlineOptions {
   std::uint32_t min_updates;
   int gold_epochs;
   double exploration;
-  std::size_t beam;  // 1: greedy
+  std::size_t beam;  // 1 for a greedy parser
   int greedy_epochs;
   std::uint64_t seed;
 };
 
-// Statistics of an epoch: decisions of a greedy epoch, sentences of an epoch with a beam.
+// Statistics of an epoch. A greedy epoch counts decisions, an epoch with a beam counts sentences.
 struct EpochCounts {
   std::int64_t moves = 0;
   std::int64_t wrong_moves = 0;
@@ -48,8 +49,8 @@ struct EpochCounts {
 
 class OnlineTrainer {
  public:
-  // The spec must have learnt from this text and returned these trees; spec, text and trees must outlive the
-  // trainer.
+  // The spec must have learnt from this text, and `trees` must be the trees that it returned. Spec, text and
+  // trees must outlive the trainer.
   OnlineTrainer(const ArcEagerSpec& spec, const data::ColumnText& text, std::span<const LabelledTree> trees,
                 const OnlineOptions& options);
   OnlineTrainer(const OnlineTrainer&) = delete;
@@ -57,7 +58,7 @@ class OnlineTrainer {
 
   EpochCounts run_epoch(const Monitor& monitor);
   int epochs() const { return epochs_; }
-  // Parses with the current averages: greedily until an epoch has used a beam, then with the beam.
+  // Parses with the current averages: with the beam if an epoch has used it, otherwise greedily.
   Parsed parse(const data::ColumnText& text, const Monitor& monitor);
 
   const std::vector<AveragedWeights>& moves() const { return moves_; }

@@ -15,7 +15,7 @@ void check(const DecisionParts& parts, std::span<const engines::Engine* const> e
   bool is_consistent = engines.size() == parts.size();
   for (std::size_t part = 0; is_consistent && part < parts.size(); ++part) {
     const std::size_t classes = parts.classes(part).size();
-    // A part without a choice needs no buffer for scores.
+    // A part with a single class needs no buffer for scores.
     if (classes == 1) {
       is_consistent = engines[part] == nullptr;
     } else {
@@ -73,7 +73,7 @@ void check_same_sentences(const data::ColumnText& text, std::span<const Labelled
     is_same = static_cast<std::size_t>(text.first_token(sentence + 1) - text.first_token(sentence)) + 1 ==
               trees[s].heads.size();
   }
-  if (!is_same) throw std::invalid_argument("the parser has learnt from a different text");
+  if (!is_same) throw std::invalid_argument("the parser was trained on a different text");
 }
 
 OracleRows oracle_rows(const ArcEagerSpec& spec, const data::ColumnText& text,
@@ -85,7 +85,7 @@ OracleRows oracle_rows(const ArcEagerSpec& spec, const data::ColumnText& text,
     spec.look_up(text, static_cast<std::int64_t>(s), buffers.symbols);
     for_each_canonical_move(trees[s], buffers.state, [&](Move move) {
       monitor.throw_if_stopped();
-      if (buffers.state.top() == no_word) return;  // no choice
+      if (buffers.state.top() == no_word) return;  // there is no choice
       spec.move_features().extract(before_move(buffers.state, buffers.symbols), buffers.row);
       const std::size_t part = spec.move_part(buffers.state, buffers.symbols);
       add_row(buffers.row, part, index_of_class(spec.moves().classes(part), static_cast<std::int32_t>(move)),

@@ -1,4 +1,4 @@
-// Arc-eager parsing: greedy (one decision after another, without backtracking), or with the beam of beam.hpp.
+// Arc-eager parsing: greedy (one decision after another, without backtracking) or with the beam of beam.hpp.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@
 
 namespace unkernel::parsing {
 
-// The buffers for parsing a sentence, reused from sentence to sentence.
+// The buffers of a parse, reused for each sentence.
 struct ParseBuffers {
   SentenceSymbols symbols;
   ArcEagerState state;
@@ -21,8 +21,8 @@ struct ParseBuffers {
   LabelledTree tree;
 };
 
-// Returns the valid move with the largest score, or the first valid move if no class of the classifier is
-// valid.
+// Returns the valid move with the largest score. If no class of the classifier is valid, returns the first
+// valid move.
 template <class Score>
 Move best_move(const ArcEagerState& state, std::span<const std::int32_t> classes,
                std::span<const Score> scores) {
@@ -46,8 +46,8 @@ std::size_t best_class(std::span<const Score> scores) {
   return static_cast<std::size_t>(std::max_element(scores.begin(), scores.end()) - scores.begin());
 }
 
-// Chooses the label of an arc. A Scorer has move_scores(part, columns), with one score per class of the part,
-// and decided_moves and decided_arcs, which may stop as soon as the largest score is certain.
+// Chooses the label of an arc. A Scorer has move_scores(part, columns), which returns one score per class of
+// the part. Its decided_moves and decided_arcs may stop as soon as the largest score is certain.
 template <class Scorer>
 std::int32_t choose_label(const ArcEagerSpec& spec, Scorer& scorer, const Arc& arc, ParseBuffers& buffers) {
   const std::size_t part = spec.arc_part(arc, buffers.symbols);
@@ -87,14 +87,14 @@ template <class Scorer>
 void parse(const ArcEagerSpec& spec, Scorer& scorer, ParseBuffers& buffers, const Monitor& monitor) {
   ArcEagerState& state = buffers.state;
   for (state.begin(buffers.symbols.words()); !state.finished();) {
-    monitor.throw_if_stopped();  // sentences may be long
+    monitor.throw_if_stopped();  // a sentence may be long
     const Move move = choose_move(spec, scorer, buffers);
     apply(state, move, makes_arc(move) ? choose_label(spec, scorer, arc_of(state, move), buffers) : no_label);
   }
   store_tree(spec, buffers, monitor);
 }
 
-// One engine per part; null for a part with a single class.
+// The engines of the parts, one each; null for a part with a single class.
 struct ParserEngines {
   std::vector<const engines::Engine*> moves;
   std::vector<const engines::Engine*> arcs;
@@ -103,20 +103,20 @@ struct ParserEngines {
 // Throws std::invalid_argument unless every part has an engine with the required number of scores.
 void check(const ArcEagerSpec& spec, const ParserEngines& engines);
 
-// The head of each token, counted from 1 in its sentence (0: the root), and the number of its label. Does not
-// depend on the number of threads.
+// The head of each token, counted from 1 in its sentence (0: the root), and the number of its label. The
+// number of threads does not change the result.
 struct Parsed {
   std::vector<std::int32_t> heads;
   std::vector<std::int32_t> labels;
 };
 struct ParseOptions {
-  std::size_t beam;  // 1: greedy
+  std::size_t beam;  // 1 for a greedy parse
   int threads;
 };
 Parsed parse(const ArcEagerSpec& spec, const ParserEngines& engines, const data::ColumnText& text,
              const ParseOptions& options, const Monitor& monitor);
 
-// Training rows from the canonical moves of a treebank, or from the arcs that these moves make.
+// Training rows, one per canonical move of a treebank, or one per arc that these moves make.
 struct DecisionRows {
   std::vector<std::int64_t> offsets{0};  // rows + 1, into the columns
   std::vector<std::int32_t> columns;
@@ -131,7 +131,7 @@ struct OracleRows {
 OracleRows oracle_rows(const ArcEagerSpec& spec, const data::ColumnText& text,
                        std::span<const LabelledTree> trees, const Monitor& monitor);
 
-// Throws std::invalid_argument unless there is one tree per sentence, with the same number of words.
+// Throws std::invalid_argument unless there is one tree per sentence, with as many words as the sentence.
 void check_same_sentences(const data::ColumnText& text, std::span<const LabelledTree> trees);
 
 }  // namespace unkernel::parsing

@@ -11,8 +11,8 @@ namespace {
 
 constexpr std::string_view lifted_mark = "\u2191";
 
-// Returns the nearest word with this label below the head of `lifted`, but not below `lifted`. Searches level
-// by level, from left to right.
+// Returns the nearest word with this label below the head of `lifted`, but not below `lifted` itself.
+// Searches level by level, from left to right.
 Word nearest_below(const LabelledTree& tree, const LabelSet& labels,
                    const std::vector<std::vector<Word>>& children, Word lifted, std::int32_t label) {
   std::vector<Word> level{tree.heads[place(lifted)]};
@@ -61,7 +61,7 @@ std::size_t projectivise(LabelledTree& tree, LabelSet& labels, const Monitor& mo
 }
 
 void deprojectivise(LabelledTree& tree, const LabelSet& labels, const Monitor& monitor) {
-  // Computed at the first lifted word, because most trees have no lifted words.
+  // Computed when the first lifted word is found, because most trees have none.
   std::vector<std::vector<Word>> children;
   for (Word word = 1; place(word) < tree.heads.size(); ++word) {
     const std::int32_t head_label = labels.head_label(tree.labels[place(word)]);

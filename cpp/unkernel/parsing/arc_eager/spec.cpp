@@ -11,7 +11,7 @@ namespace {
 
 namespace conll = data::conll;
 
-constexpr std::uint64_t class_bits = 20;  // a key of Counts is a case followed by a class of this many bits
+constexpr std::uint64_t class_bits = 20;  // a key of Counts is a case, then a class of this many bits
 constexpr std::int64_t min_lifted_count = 5;
 
 UsedAttributes with_tags(UsedAttributes used, const SpecOptions& options) {
@@ -80,7 +80,7 @@ void ArcEagerSpec::make_features() {
 }
 
 std::vector<LabelledTree> ArcEagerSpec::learn(const data::ColumnText& text, const Monitor& monitor) {
-  if (text.sentences() == 0) throw std::invalid_argument("there is no sentence to learn from");
+  if (text.sentences() == 0) throw std::invalid_argument("the treebank has no sentences to learn from");
   for (std::int64_t sentence = 0; sentence < text.sentences(); ++sentence) vocabulary_.learn(text, sentence);
   vocabulary_.precompute_forms();
   std::vector<LabelledTree> trees = read_trees(text, monitor);
@@ -105,15 +105,15 @@ std::vector<LabelledTree> ArcEagerSpec::read_trees(const data::ColumnText& text,
   }
   const auto is_rarer = [](const auto& a, const auto& b) { return a.second < b.second; };
   root_label_ = std::max_element(roots.begin(), roots.end(), is_rarer)->first;
-  projectivise_all(trees, monitor);  // after all plain labels have their numbers
+  projectivise_all(trees, monitor);  // when all plain labels have their numbers
   if (labels_.size() >> class_bits != 0)
     throw std::invalid_argument("there are " + std::to_string(labels_.size()) +
-                                " relations: is the column the right one?");
+                                " relations; is this the right column?");
   return trees;
 }
 
 // Makes the trees projective. If the label of a lifted word is too rare to be learnt, the word gets its plain
-// label, and its true head cannot be restored after parsing.
+// label, and parsing cannot restore its true head.
 void ArcEagerSpec::projectivise_all(std::span<LabelledTree> trees, const Monitor& monitor) {
   LabelSet all = labels_;
   for (LabelledTree& tree : trees) lifted_ += projectivise(tree, all, monitor);
@@ -168,7 +168,7 @@ void ArcEagerSpec::count(const data::ColumnText& text, std::span<const LabelledT
 void ArcEagerSpec::restore(const Stored& stored) {
   for (std::size_t k = 0; k < string_attributes; ++k) {
     if (!vocabulary_.used()[k] && !stored.strings[k].empty())
-      throw std::invalid_argument("strings of an attribute that no template uses");
+      throw std::invalid_argument("the parser has strings of an attribute that no template uses");
   }
   vocabulary_.restore(stored.strings);
   const std::size_t lifted = stored.lifted_labels.size() / 2;

@@ -1,9 +1,9 @@
-// An arc-eager parser without its weights: templates, strings, labels, features, and the assignment of
-// decisions to classifiers.
+// An arc-eager parser without its weights: templates, strings, labels, features, and the classifiers among
+// which decisions are divided.
 //
 // There are two kinds of decisions: the next move, and the label of an arc that a move makes. Each kind may
 // be split into parts by a tag (Yamada & Matsumoto 2003; section 5 of Chang et al.). Each part has a
-// classifier, which chooses among the classes that occurred in the part in training.
+// classifier, which chooses among the classes that occurred in this part in training.
 #pragma once
 
 #include <algorithm>
@@ -21,31 +21,30 @@
 
 namespace unkernel::parsing {
 
-// Returns the index of a number in an ascending list of classes, or the size of the list if it lacks the
-// number.
+// Returns the index of a class in an ascending list of classes, or the size of the list if it is not there.
 inline std::size_t index_of_class(const std::vector<std::int32_t>& classes, std::int32_t number) {
   const auto place = std::lower_bound(classes.begin(), classes.end(), number);
   if (place == classes.end() || *place != number) return classes.size();
   return static_cast<std::size_t>(place - classes.begin());
 }
 
-// The parts of the decisions of one kind. A decision has a case (such as the tag of the next word), each case
-// is assigned to a part, and each part has its classes.
+// Divides the decisions of one kind into parts. A decision has a case (such as the tag of the next word),
+// each case belongs to a part, and each part has its own classes.
 class DecisionParts {
  public:
   std::size_t size() const { return classes_.size(); }
   const std::vector<std::int32_t>& classes(std::size_t part) const { return classes_[part]; }
-  // Returns the part of a case; cases that did not occur in training are assigned to the first part.
+  // Returns the part of a case. Cases that did not occur in training belong to the first part.
   std::size_t part_of(std::size_t case_number) const {
     return static_cast<std::size_t>(part_of_case_[case_number]);
   }
   const std::vector<std::int32_t>& part_of_case() const { return part_of_case_; }
 
-  // The number of occurrences of each class in each case.
+  // How often each class occurs in each case.
   using Counts = FlatMap<std::uint64_t, std::int64_t>;
   static void count(std::size_t case_number, std::int32_t decision, Counts& counts);
-  // Creates one part per case that has counts, the most frequent case first, with the classes of the case. If
-  // there are no counts, creates one part with the class `default_class`.
+  // Creates one part per case that has counts, with the classes of the case; the most frequent case comes
+  // first. If there are no counts, creates one part with the class `default_class`.
   void make_parts(const Counts& counts, std::size_t cases, std::int32_t default_class);
   // Throws std::invalid_argument unless every case has a part, and every part has classes below `limit`.
   void restore(std::vector<std::int32_t> part_of_case, std::vector<std::vector<std::int32_t>> classes,
@@ -59,7 +58,7 @@ class DecisionParts {
 struct SpecOptions {
   bool split_moves;        // by the xpos tag of the next word
   bool split_labels;       // by the upos tag of the dependent and the side of its head
-  std::int64_t min_count;  // of the occurrences of a feature in training
+  std::int64_t min_count;  // the fewest occurrences of a feature in training
 };
 
 class ArcEagerSpec {
@@ -69,8 +68,8 @@ class ArcEagerSpec {
   ArcEagerSpec(const ArcEagerSpec&) = delete;
   ArcEagerSpec& operator=(const ArcEagerSpec&) = delete;
 
-  // Learns strings, labels, features and parts from a treebank; returns its trees, made projective. The text
-  // must have heads.
+  // Learns strings, labels, features and parts from a treebank, which must have heads. Returns its trees,
+  // made projective.
   std::vector<LabelledTree> learn(const data::ColumnText& text, const Monitor& monitor);
 
   const SpecOptions& options() const { return options_; }
@@ -97,11 +96,11 @@ class ArcEagerSpec {
     return arcs_.part_of(arc_case(arc, symbols));
   }
 
-  // The stored form; restore() throws std::invalid_argument if it is inconsistent.
+  // The spec as files store it. restore() throws std::invalid_argument if it is inconsistent.
   struct Stored {
     std::array<std::vector<std::string_view>, string_attributes> strings;
     std::vector<std::string_view> labels;
-    // For each lifted label (numbered after plain labels): its plain label, and the label of the true head.
+    // By lifted label (numbered after plain labels): its plain label, and the label of the true head.
     std::vector<std::int32_t> lifted_labels;
     std::int32_t root_label;
     std::vector<std::int32_t> move_parts, arc_parts;
@@ -112,7 +111,7 @@ class ArcEagerSpec {
   void restore(const Stored& stored);
 
  private:
-  // Unknown tags have case 0.
+  // Returns the case of a move; unknown tags have case 0.
   std::size_t move_case(const ArcEagerState& state, const SentenceSymbols& symbols) const {
     return options_.split_moves ? static_cast<std::size_t>(symbols.of(Attribute::xpos, state.next()) + 1) : 0;
   }
@@ -144,7 +143,7 @@ class ArcEagerSpec {
   std::unique_ptr<FeatureSpace> arc_features_;
 };
 
-// The situations in which the next move is chosen, and in which an arc is labelled.
+// Return the situations in which the next move is chosen, and in which an arc is labelled.
 inline Situation before_move(const ArcEagerState& state, const SentenceSymbols& symbols) {
   return {state, symbols, symbols.move_columns, {state.top(), state.next()}};
 }

@@ -38,8 +38,8 @@ constexpr std::pair<std::string_view, Base> move_bases[] = {{"stack", Base::stac
 constexpr std::pair<std::string_view, Base> label_bases[] = {{"head", Base::head},
                                                              {"dependent", Base::dependent}};
 
-// Positions are relative to a word. 1000 is more than any useful window, and small enough that sums of
-// positions and word numbers do not overflow.
+// Positions are relative to a word. 1000 exceeds every useful window, and is so small that sums of positions
+// and word numbers do not overflow.
 constexpr TemplateLimits limits{.lowest_position = -1000, .highest_position = 1000, .most_joined = 4};
 constexpr std::size_t most_steps = 8;
 
@@ -104,13 +104,14 @@ class ArcTemplateReader {
       }
     }
     if (path.names.size() < 2)
-      fail(path.column, message({"'", path.text,
-                                 "' is no feature: write an address and an attribute, such as stack.word"}));
+      fail(path.column,
+           message({"'", path.text,
+                    "' is not a feature: write an address and an attribute, such as stack.word"}));
     const TemplateName& last = path.names.back();
     const auto attribute = find_named(attribute_names, last.text);
     if (!attribute)
-      fail(last.column,
-           message({"there is no attribute '", last.text, "': there are ", join_names(attribute_names)}));
+      fail(last.column, message({"there is no attribute '", last.text, "'; attributes are ",
+                                 join_names(attribute_names)}));
     return {place_of(read_address(path)), *attribute};
   }
 
@@ -132,7 +133,7 @@ class ArcTemplateReader {
       const auto step = find_named(step_names, path.names[k].text);
       if (!step)
         fail(path.names[k].column,
-             message({"there is no step '", path.names[k].text, "': there are ", join_names(step_names)}));
+             message({"there is no step '", path.names[k].text, "'; steps are ", join_names(step_names)}));
       address.steps.push_back(*step);
     }
     return address;
@@ -142,7 +143,7 @@ class ArcTemplateReader {
     const bool is_for_moves = section_ == &templates_.moves;
     const auto base = is_for_moves ? find_named(move_bases, name.text) : find_named(label_bases, name.text);
     if (!base)
-      fail(name.column, message({"'", name.text, "' is not an address here: there are ",
+      fail(name.column, message({"'", name.text, "' is not an address here; addresses are ",
                                  is_for_moves ? join_names(move_bases) : join_names(label_bases)}));
     return *base;
   }
@@ -150,7 +151,7 @@ class ArcTemplateReader {
   TemplateText text_;
   const TemplateLine* line_ = nullptr;
   ParserTemplates templates_;
-  // The addresses and templates of a section so far, for fast lookups.
+  // Fast lookup of the addresses and templates read so far in a section.
   struct Names {
     std::map<Address, std::size_t> addresses;
     std::set<std::vector<TemplateValue>> templates;
@@ -162,7 +163,7 @@ class ArcTemplateReader {
   bool in_beside_section_ = false;
 };
 
-// Returns the word if it is in the sentence, else no_word.
+// Returns the word if it is in the sentence, otherwise no_word.
 Word word_in_sentence(const ArcEagerState& state, Word word) {
   return word > 0 && word <= static_cast<Word>(state.words()) ? word : no_word;
 }

@@ -1,20 +1,20 @@
-// Feature templates: a readable file defines which values of a parser's state become features.
+// Feature templates: a text file defines which values of a parser's state become features.
 //
 //   [moves]                        features that choose the next transition
 //   stack.word                     the word on top of the stack
 //   input[1].xpos                  the tag of the word after the next word
-//   stack.head.word                the word of the top's head
+//   stack.head.word                the head of the word on top of the stack
 //   stack.xpos + input.xpos        two values joined into one feature
-//   distance                       the distance of the next word from the top
+//   distance                       the distance from the top of the stack to the next word
 //   [beside moves]                 features joined with those of [moves], but not with each other
 //   stack.shape
 //   [labels]                       features that label an arc
 //   dependent[-1].xpos             the tag of the word before the dependent
 //
-// An address is `stack` or `input` (for moves), `head` or `dependent` (for labels), with a number that counts
-// from the top, from the next word, or along the sentence. Steps may follow: `head`; `left`, `right` (the
-// outermost children); `left2`, `right2` (the children next to them); `before`, `after`. `#` begins a
-// comment.
+// An address is `stack` or `input` (for moves), or `head` or `dependent` (for labels). A number in brackets
+// counts from the top of the stack, from the next word, or along the sentence. Steps may follow: `head`;
+// `left` and `right` (the outermost children); `left2` and `right2` (the children next to these); `before`
+// and `after`. `#` begins a comment.
 #pragma once
 
 #include <compare>
@@ -28,11 +28,11 @@
 
 namespace unkernel::parsing {
 
-// Attributes up to `cluster` are strings: fields of the text, or derived from a word's form. The attributes
-// after `cluster` are numbers from the state of the parser.
+// Attributes up to `cluster` are strings: fields of the text, or derived from the form of a word. Later
+// attributes are numbers taken from the state of the parser.
 enum class Attribute : std::uint8_t {
   form,
-  word,  // the form in lower case, with 0 for every digit
+  word,  // the form in lower case, with 0 for each digit
   lemma,
   upos,
   xpos,
@@ -71,7 +71,7 @@ struct Address {
 };
 
 struct TemplateValue {
-  std::size_t address;  // an index into the addresses of the set; unused for distance and direction
+  std::size_t address;  // index into the addresses of the set; unused for distance and direction
   Attribute attribute;
 
   auto operator<=>(const TemplateValue&) const = default;
@@ -82,11 +82,12 @@ struct Template {
   std::vector<TemplateValue> values;
 };
 
-// The templates of a section and its [beside] section. Templates share addresses.
+// The templates of a section and its [beside] section, which share addresses.
 struct TemplateSet {
   std::vector<Address> addresses;
   std::vector<Template> templates;
-  // The first `core` templates are joined with all templates, later templates only with the first `core`.
+  // The number of core templates, which come first. They are joined with all templates, later ones only with
+  // the core.
   std::size_t core = 0;
 };
 
@@ -95,10 +96,10 @@ struct ParserTemplates {
   TemplateSet labels;
 };
 
-// Reads a template file. Throws FormatError with the line and the valid names.
+// Reads a template file. Throws a FormatError that names the line and lists the valid names.
 ParserTemplates read_templates(const std::string& file, std::string_view text);
 
-// Returns the word at an address, or 0 if there is no such word. `arc` is the arc that is labelled.
+// Returns the word at an address, or 0 if there is none. `arc` is the arc to label.
 Word word_at(const ArcEagerState& state, const Arc& arc, const Address& address);
 
 }  // namespace unkernel::parsing

@@ -7,9 +7,9 @@
 //   RIGHT-ARC  makes the top the head of the next word, and pushes the next word
 //
 // Every sentence gets a single tree: if no words remain and the top has no head, the top becomes the next
-// word again (UNSHIFT of Nivre & Fernandez-Gonzalez 2014). Such a word may only be shifted again if the stack
+// word again (UNSHIFT of Nivre & Fernandez-Gonzalez 2014). Such a word may be shifted again only if the stack
 // is empty. The last word without a head is the root. Every word is shifted once, unshifted at most once, and
-// popped: a sentence of n words takes less than 4n transitions.
+// popped, so a sentence of n words takes less than 4n transitions.
 #pragma once
 
 #include <algorithm>
@@ -78,7 +78,7 @@ class ArcEagerState {
     stack_.pop_back();
     unshift_headless();
   }
-  // Children are attached from the inside to the outside, on both sides.
+  // Attaches a child. On both sides, children are attached from the inside outwards.
   void attach(Word head, Word child, std::int32_t label) {
     nodes_[place(child)].head = head;
     nodes_[place(child)].label = label;
@@ -108,8 +108,7 @@ class ArcEagerState {
 
   const Node& node(Word word) const { return nodes_[place(word)]; }
 
-  // If no words remain, pops words until a word without a head is popped, and makes this word the next word
-  // again.
+  // If no words remain, pops words up to one without a head, and makes this word the next word again.
   void unshift_headless() {
     while (next_ == end_ && !stack_.empty()) {
       const Word last = stack_.back();
@@ -131,15 +130,15 @@ class ArcEagerState {
 
 // --- The transitions -----------------------------------------------------------------------------------
 //
-// `cost` is the number of gold arcs that are possible before the move and impossible after it: the dynamic
-// oracle of Goldberg & Nivre 2012. It is exact for projective trees in the system without UNSHIFT: an arc
-// that needs an UNSHIFT counts as lost, so that moves do not depend on a later UNSHIFT. Being the root counts
-// as an arc.
+// `cost` counts the gold arcs that are possible before the move and impossible after it: the dynamic oracle
+// of Goldberg & Nivre 2012. It is exact for projective trees in the system without UNSHIFT. An arc that needs
+// an UNSHIFT counts as lost, so that moves do not depend on a later UNSHIFT. Being the root counts as an arc.
 
 namespace oracle {
 
-// Returns the number of gold arcs between the next word and words on the stack: 1 if its gold head is on the
-// stack and is not `except`, plus its gold children on the stack that have no head yet.
+// Returns the number of gold arcs between the next word and words on the stack. They are the arc to its gold
+// head, if this is on the stack and is not `except`, and the arcs to its gold children on the stack without a
+// head.
 inline int arcs_to_stack(const ArcEagerState& state, GoldHeads gold, Word except) {
   const Word next = state.next();
   int arcs = 0;
@@ -150,7 +149,7 @@ inline int arcs_to_stack(const ArcEagerState& state, GoldHeads gold, Word except
   return arcs;
 }
 
-// Returns the number of gold children of a word among the next word and the words after it.
+// Returns how many gold children of a word are the next word or come after it.
 inline int children_to_come(const ArcEagerState& state, GoldHeads gold, Word parent) {
   const auto first = gold.begin() + state.next();
   return static_cast<int>(std::count(first, gold.begin() + state.end(), parent));
@@ -245,7 +244,7 @@ inline int cost(const ArcEagerState& state, Move move, GoldHeads gold) {
   return 0;
 }
 
-// Applies a move. `label` is the label of its arc, if the move makes an arc.
+// Applies a move. If the move makes an arc, the arc gets `label`.
 inline void apply(ArcEagerState& state, Move move, std::int32_t label) {
   switch (move) {
     case Move::shift: return Shift::apply(state);
@@ -255,7 +254,7 @@ inline void apply(ArcEagerState& state, Move move, std::int32_t label) {
   }
 }
 
-// Returns the move of the canonical sequence: of the moves with the lowest cost, prefers arcs, then SHIFT,
+// Returns the move of the canonical sequence. Among the moves with the lowest cost, prefers arcs, then SHIFT,
 // then REDUCE.
 inline Move canonical_move(const ArcEagerState& state, GoldHeads gold) {
   constexpr Move preference[] = {Move::left_arc, Move::right_arc, Move::shift, Move::reduce};

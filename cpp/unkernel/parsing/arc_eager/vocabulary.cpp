@@ -13,7 +13,7 @@ namespace {
 
 namespace conll = data::conll;
 
-// The attributes that are derived from the form. The other string attributes are columns of the text.
+// The attributes derived from the form. The other string attributes are columns of the text.
 constexpr Attribute derived_attributes[] = {Attribute::form,    Attribute::word,    Attribute::prefix1,
                                             Attribute::prefix2, Attribute::prefix3, Attribute::prefix4,
                                             Attribute::suffix1, Attribute::suffix2, Attribute::suffix3,
@@ -27,8 +27,8 @@ constexpr ColumnOf columns[] = {{Attribute::lemma, conll::lemma},
                                 {Attribute::xpos, conll::xpos},
                                 {Attribute::feats, conll::feats}};
 
-// Returns a field. If the field XPOS is `_`, as in treebanks without language-specific tags, returns the
-// universal tag.
+// Returns a field. If XPOS is `_`, as in treebanks without language-specific tags, returns the universal tag
+// instead.
 std::string_view field_of(const data::ColumnText& text, std::int64_t token, int column) {
   const std::string_view field = text.field(token, column);
   return column == conll::xpos && field == "_" ? text.field(token, conll::upos) : field;
@@ -86,14 +86,14 @@ Vocabulary::Vocabulary(const UsedAttributes& used, Lexicon clusters)
     : used_(used), clusters_(std::move(clusters)) {
   clusters_.check();
   if (used_[static_cast<std::size_t>(Attribute::cluster)] && clusters_.words.size() == 0)
-    throw std::invalid_argument("the templates have features of clusters, and no clusters are given");
+    throw std::invalid_argument("the templates use clusters, but no clusters are given");
 }
 
 void Vocabulary::restore(const std::array<std::vector<std::string_view>, string_attributes>& strings) {
   for (std::size_t k = 0; k < string_attributes; ++k) {
     for (const std::string_view name : strings[k]) tables_[k].add(name);
     if (tables_[k].size() != strings[k].size())
-      throw std::invalid_argument("a string of the vocabulary occurs twice");
+      throw std::invalid_argument("the vocabulary has a string twice");
   }
   precompute_forms();
 }
@@ -120,7 +120,7 @@ void Vocabulary::learn(const data::ColumnText& text, std::int64_t sentence) {
   }
 }
 
-// Derives the strings of all forms of the training text, so that their lookup needs no derivation.
+// Derives the strings of all forms in the training text, so that a lookup derives none.
 void Vocabulary::precompute_forms() {
   forms_ = data::NameTable();
   form_symbols_.clear();

@@ -1,8 +1,8 @@
 // Maps the strings of a sentence to numbers.
 //
-// Each attribute that the templates use has a table of the strings of the training text. A word of a sentence
-// becomes a row of numbers. The attributes derived from a form are computed once for every form of the
-// training text. Words that are not in the training text can have a cluster, if clusters are given.
+// Each attribute that the templates use has a table of the strings in the training text, so a word of a
+// sentence becomes a row of numbers. The attributes derived from a form are computed once for every form of
+// the training text. Words that are not in the training text can have a cluster, if clusters are given.
 #pragma once
 
 #include <array>
@@ -22,18 +22,18 @@ namespace unkernel::parsing {
 
 using Symbol = std::int32_t;
 constexpr Symbol unknown_symbol = -1;
-constexpr Symbol absent_symbol = 0;  // of a missing word; names in tables are numbered from 1
+constexpr Symbol absent_symbol = 0;  // of a missing word; tables number names from 1
 
-// Returns the value of a string attribute that is derived from the form. The result is a part of the form, or
-// of `buffer`.
+// Returns the value of a string attribute that is derived from the form. The result points into the form or
+// into `buffer`.
 std::string_view derived(Attribute attribute, std::string_view form, std::string& buffer);
 
-// Marks the string attributes in use.
+// Flags, by string attribute: whether a template uses it.
 using UsedAttributes = std::array<bool, string_attributes>;
 UsedAttributes used_attributes(const ParserTemplates& templates);
 
-// The columns, by word, of the templates whose only value is a string of a word. They are looked up once per
-// sentence, not for every decision.
+// Stores, by word, the columns of the templates whose only value is a string of a word. They are looked up
+// once per sentence instead of once per decision.
 class WordColumns {
  public:
   void resize(std::size_t words, std::size_t templates) {
@@ -50,7 +50,7 @@ class WordColumns {
   std::vector<std::int32_t> columns_;
 };
 
-// One symbol per attribute in use and word; word 0 stands for missing words.
+// The symbols of a sentence: one per used attribute and word. Word 0 stands for missing words.
 class SentenceSymbols {
  public:
   void resize(std::size_t words) {
@@ -75,16 +75,16 @@ class SentenceSymbols {
 
 class Vocabulary {
  public:
-  // Throws std::invalid_argument if clusters are damaged, or missing although a template uses them.
+  // Throws std::invalid_argument if clusters are damaged, or if a template needs clusters and there are none.
   Vocabulary(const UsedAttributes& used, Lexicon clusters);
-  // Restores strings that names() returned. Throws std::invalid_argument if strings are repeated.
+  // Restores strings that names() returned. Throws std::invalid_argument if a string occurs twice.
   void restore(const std::array<std::vector<std::string_view>, string_attributes>& strings);
 
   // Adds the strings of a sentence to the tables.
   void learn(const data::ColumnText& text, std::int64_t sentence);
   // Must be called after the last learn().
   void precompute_forms();
-  // Finds the symbols of a sentence. The symbol of strings that are not in the tables is unknown_symbol.
+  // Finds the symbols of a sentence. Strings that are not in the tables get unknown_symbol.
   void look_up(const data::ColumnText& text, std::int64_t sentence, SentenceSymbols& symbols) const;
 
   const UsedAttributes& used() const { return used_; }
@@ -102,7 +102,7 @@ class Vocabulary {
   UsedAttributes used_;
   Lexicon clusters_;
   std::array<data::NameTable, string_attributes> tables_;
-  // The forms of the training text, and the symbols of their derived attributes: forms x attributes in use.
+  // The forms in the training text, and the symbols of their derived attributes: forms x used attributes.
   data::NameTable forms_;
   std::vector<Symbol> form_symbols_;
 };

@@ -43,7 +43,7 @@ BunsetsuFeatures BunsetsuFeatures::all_of(std::vector<BunsetsuTemplate> template
   for (const std::string_view value : bunsetsu_values::all()) symbols.add(value);
   if (symbols.size() * templates.size() >
       static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max())) {
-    throw std::length_error("too many different strings to be features");
+    throw std::length_error("there are too many different strings for features");
   }
   std::vector<std::int32_t> begins{0}, values;
   for (std::size_t t = 0; t < templates.size(); ++t) {
@@ -86,7 +86,7 @@ struct Classified {
   std::string_view name;
   BunsetsuSymbols::Class kind;
 };
-// Names in the tag sets of JUMAN, IPA and UniDic: parts of speech, then their subcategories.
+// Parts of speech and their subcategories, as the tag sets of JUMAN, IPA and UniDic name them.
 constexpr Classified classified[] = {
     {"特殊", BunsetsuSymbols::mark},      {"記号", BunsetsuSymbols::mark},
     {"補助記号", BunsetsuSymbols::mark},  {"助詞", BunsetsuSymbols::particle},
@@ -141,7 +141,7 @@ UnknownPos unknown_pos(const BunsetsuSymbols& symbols, std::size_t most_examples
   const BunsetsuText& text = symbols.text();
   for (std::size_t s = 0; s < text.sentences(); ++s) {
     const std::size_t end = std::max(text.first_bunsetsu(s + 1), text.first_bunsetsu(s) + 1) - 1;
-    for (std::size_t b = text.first_bunsetsu(s); b < end; ++b) {  // the last bunsetsu has no head to decide
+    for (std::size_t b = text.first_bunsetsu(s); b < end; ++b) {  // the last one has no decision
       ++unknown.decided;
       const std::int64_t word = function_word(symbols, b);
       if (word < 0) continue;
@@ -260,7 +260,7 @@ void BunsetsuRows::fill_part(std::size_t number, BunsetsuRole role, Bunsetsu& bu
         break;
       case BunsetsuKind::particles: add_particles(t, bunsetsu); break;
       case BunsetsuKind::distance:
-      case BunsetsuKind::same: break;  // for pairs only
+      case BunsetsuKind::same: break;  // used by pairs only
     }
   }
   part.end = static_cast<std::uint32_t>(columns_.size());

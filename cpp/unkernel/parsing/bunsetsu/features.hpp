@@ -24,14 +24,14 @@ namespace unkernel::parsing {
 // Maps the values of each template to columns.
 class BunsetsuFeatures {
  public:
-  // Column c, from begins[t] to begins[t + 1], is template t with the symbol values[c]; the symbols of a
-  // template ascend. Throws std::invalid_argument if this does not hold.
+  // The columns from begins[t] to begins[t + 1] belong to template t, and column c has the symbol values[c].
+  // The symbols of a template must ascend. Throws std::invalid_argument for other input.
   BunsetsuFeatures(std::vector<BunsetsuTemplate> templates, data::NameTable symbols,
                    std::vector<std::int32_t> begins, std::vector<std::int32_t> values);
   // Returns all possible columns: every template with every name.
   static BunsetsuFeatures all_of(std::vector<BunsetsuTemplate> templates, const data::NameTable& names);
-  // Returns the columns whose entry in `renumbered` is not no_column, in the same order, with the symbols of
-  // these columns only.
+  // Returns the columns whose entry in `renumbered` is not no_column, in the same order, and with their
+  // symbols only.
   BunsetsuFeatures only(std::span<const std::int32_t> renumbered) const;
 
   std::span<const BunsetsuTemplate> templates() const { return templates_; }
@@ -45,7 +45,7 @@ class BunsetsuFeatures {
   std::int32_t column(std::size_t template_index, std::int32_t symbol) const {
     return table_[static_cast<std::size_t>(symbol) * templates_.size() + template_index];
   }
-  // Returns the column of a category's value, or no_column if there is no such column.
+  // Returns the column of a category's value, or no_column if there is none.
   std::int32_t column(std::size_t template_index, std::string_view value) const {
     const std::int32_t symbol = symbols_.find(value);
     return symbol < 0 ? no_column : column(template_index, symbol);
@@ -56,13 +56,13 @@ class BunsetsuFeatures {
   data::NameTable symbols_;
   std::vector<std::int32_t> begins_;
   std::vector<std::int32_t> values_;
-  // Ordered by symbol, then by template, unlike a FeatureIndex: the columns that one word has in all
-  // templates are adjacent, which makes parsing 10 % faster.
+  // Ordered by symbol, then by template, unlike a FeatureIndex. The columns of one word in all templates are
+  // adjacent, which makes parsing 10 % faster.
   std::vector<std::int32_t> table_;
 };
 
-// Maps the symbols of a text to symbols of the features and to kinds of morphemes, computed once per distinct
-// string. The text and the features must outlive this object.
+// Maps the symbols of a text to symbols of the features and to kinds of morphemes, once per distinct string.
+// The text and the features must outlive this object.
 class BunsetsuSymbols {
  public:
   enum Class : std::uint8_t { mark = 1, particle = 2, comma = 4, period = 8, opening = 16, closing = 32 };
@@ -83,17 +83,16 @@ class BunsetsuSymbols {
   std::vector<std::uint8_t> classes_;
 };
 
-// The number of bunsetsu whose function word has a part of speech that did not occur in training, and
-// examples of such parts of speech. All numbers are 0 if no template uses the part of speech of function
-// words.
+// Counts bunsetsu whose function word has a part of speech that did not occur in training, with examples of
+// such parts of speech. All counts are 0 if no template uses the part of speech of function words.
 struct UnknownPos {
-  std::size_t decided = 0;  // bunsetsu whose head is decided: all except the last of each sentence
+  std::size_t decided = 0;  // bunsetsu whose head is decided: all but the last of each sentence
   std::size_t bunsetsu = 0;
   std::vector<std::string> examples;
 };
 UnknownPos unknown_pos(const BunsetsuSymbols& symbols, std::size_t most_examples);
 
-// A sentence prepared for creating rows. Reusing the object reuses its memory.
+// Prepares a sentence, and creates rows for its pairs. Reuses its buffers for each sentence.
 class BunsetsuRows {
  public:
   explicit BunsetsuRows(const BunsetsuSymbols& symbols);
@@ -101,12 +100,12 @@ class BunsetsuRows {
   void load(std::size_t sentence);
   std::size_t size() const { return bunsetsu_.size(); }
 
-  // Begins the pairs of the next candidate: no bunsetsu depends on it.
+  // Begins the pairs of the next candidate, on which no bunsetsu depends yet.
   void begin_candidate() { competitors_.clear(); }
-  // Records that the bunsetsu depends on the candidate: its particles compete with the particles of the
-  // bunsetsu to its left.
+  // Records that the bunsetsu depends on the candidate. Its particles compete with those of the bunsetsu to
+  // its left.
   void add_dependent(std::size_t bunsetsu);
-  // Returns ascending columns; valid until the next call.
+  // Returns the columns of a pair, ascending; valid until the next call.
   std::span<const std::int32_t> row(std::size_t modifier, std::size_t candidate);
 
  private:
@@ -125,9 +124,9 @@ class BunsetsuRows {
     std::int32_t openings_before, closings_before;  // brackets in the sentence before this bunsetsu
     Range particles;                                // symbols
     Range parts[bunsetsu_roles];                    // columns
-    Range competing;  // columns of its particles, for bunsetsu that compete for the same head
+    Range competing;  // columns of its particles, where bunsetsu compete for a head
   };
-  // The columns of the values of a template that has a few fixed values.
+  // The columns of a template that has a few fixed values.
   struct Categories {
     std::int32_t yes, no;
     std::int32_t brackets[4], punctuation[4], distances[3];
@@ -148,7 +147,7 @@ class BunsetsuRows {
   const BunsetsuSymbols& symbols_;
   std::vector<Categories> categories_;              // of each template
   std::size_t first_template_[bunsetsu_roles + 2];  // of each role
-  std::size_t competing_template_;                  // the number of templates if there is none
+  std::size_t competing_template_;                  // equals the number of templates if there is none
   std::vector<Bunsetsu> bunsetsu_;
   std::vector<std::int32_t> particles_;
   std::vector<std::int32_t> columns_;

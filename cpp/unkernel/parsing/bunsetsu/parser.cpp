@@ -13,7 +13,7 @@ using data::no_head;
 
 BunsetsuDecisions bunsetsu_decisions(const BunsetsuText& text, std::span<const std::int32_t> heads,
                                      const BunsetsuFeatures& features, const Monitor& monitor) {
-  if (heads.size() != text.bunsetsu()) throw std::invalid_argument("there must be one head per bunsetsu");
+  if (heads.size() != text.bunsetsu()) throw std::invalid_argument("heads must have one entry per bunsetsu");
   const BunsetsuSymbols symbols(text, features);
   BunsetsuRows rows(symbols);
   BunsetsuDecisions decisions;
@@ -60,7 +60,7 @@ class Parsing {
     shift_reduce(
         rows_.size(), stack_,
         [&](std::size_t) {
-          monitor.throw_if_stopped();  // sentences may be long
+          monitor.throw_if_stopped();  // a sentence may be long
           rows_.begin_candidate();
         },
         [&](std::size_t modifier, std::size_t candidate) { return depends(modifier, candidate); },
@@ -89,9 +89,9 @@ class Parsing {
 std::vector<std::int32_t> parse_bunsetsu(const BunsetsuText& text, const BunsetsuFeatures& features,
                                          const engines::Engine& engine, Threads threads) {
   if (engine.scores() != 1)
-    throw std::invalid_argument("a bunsetsu parser decides by one score, and this engine has " +
+    throw std::invalid_argument("a bunsetsu parser needs an engine with one score; this engine has " +
                                 std::to_string(engine.scores()));
-  constexpr std::int64_t min_sentences_per_task = 32;  // sentences that justify a worker
+  constexpr std::int64_t min_sentences_per_task = 32;  // fewer do not justify another worker
   const auto sentences = static_cast<std::int64_t>(text.sentences());
   const std::int64_t grain = std::max(min_sentences_per_task, sentences / (8 * std::max(threads.count, 1)));
   std::vector<std::int32_t> heads(text.bunsetsu(), no_head);

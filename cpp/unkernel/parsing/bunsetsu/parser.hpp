@@ -1,10 +1,10 @@
 // Sassano's linear-time parser for Japanese dependencies (COLING 2004).
 //
-// A bunsetsu depends on a bunsetsu to its right, and dependencies do not cross. A stack has the bunsetsu
-// without a head. From left to right, each bunsetsu becomes the candidate head: while the top of the stack
+// A bunsetsu depends on a bunsetsu to its right, and dependencies do not cross. A stack holds the bunsetsu
+// without a head. From left to right, each bunsetsu becomes the candidate head. While the top of the stack
 // depends on the candidate, the top is popped; then the candidate is pushed. n bunsetsu take at most 2n
-// decisions. All bunsetsu that remain on the stack depend on the last bunsetsu, without a decision. So every
-// tree is well-formed, whatever the decisions are.
+// decisions. All bunsetsu that remain on the stack depend on the last bunsetsu, without a decision. So the
+// tree is always well-formed.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,7 @@
 namespace unkernel::parsing {
 
 // Calls begin(j) before the first decision about candidate j, depends(i, j) to decide whether i depends on j,
-// and attach(i, j) for each dependency. The caller owns the stack, so that its memory can be reused.
+// and attach(i, j) for each dependency. The caller passes the stack, so that its memory can be reused.
 template <class Begin, class Depends, class Attach>
 void shift_reduce(std::size_t bunsetsu, std::vector<std::size_t>& stack, const Begin& begin,
                   const Depends& depends, const Attach& attach) {
@@ -36,14 +36,14 @@ void shift_reduce(std::size_t bunsetsu, std::vector<std::size_t>& stack, const B
   }
 }
 
-// One row of features per decision, and whether the modifier depends on the candidate.
+// One row of features per decision, and a label: whether the modifier depends on the candidate.
 struct BunsetsuDecisions {
   FeatureRows rows;
   std::vector<std::int8_t> labels;  // 0 or 1
 };
 
-// Returns the decisions that lead to these heads, sentence by sentence. A head that the parser cannot produce
-// (to the left, or across another dependency) is replaced: its modifier depends on the last bunsetsu.
+// Returns the decisions that lead to these heads, sentence by sentence. If the parser cannot produce a head
+// (to the left, or across another dependency), its modifier depends on the last bunsetsu instead.
 BunsetsuDecisions bunsetsu_decisions(const data::BunsetsuText& text, std::span<const std::int32_t> heads,
                                      const BunsetsuFeatures& features, const Monitor& monitor);
 
@@ -56,9 +56,9 @@ BunsetsuTraining bunsetsu_training(const data::BunsetsuText& text, std::span<con
                                    std::vector<BunsetsuTemplate> templates, std::int64_t min_count,
                                    const Monitor& monitor);
 
-// Returns the head of each bunsetsu, and no_head for the last bunsetsu of a sentence. The engine must have
-// one score, positive if the modifier depends on the candidate. Sentences are parsed in parallel; the result
-// does not depend on the number of threads.
+// Returns the head of each bunsetsu; the last bunsetsu of a sentence gets no_head. The engine must have one
+// score, which is positive if the modifier depends on the candidate. Parses sentences in parallel; the number
+// of threads does not change the result.
 std::vector<std::int32_t> parse_bunsetsu(const data::BunsetsuText& text, const BunsetsuFeatures& features,
                                          const engines::Engine& engine, Threads threads);
 

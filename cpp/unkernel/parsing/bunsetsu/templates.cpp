@@ -27,7 +27,7 @@ constexpr Property pair_properties[] = {{"distance", BunsetsuKind::distance},
                                         {"brackets", BunsetsuKind::brackets},
                                         {"particles", BunsetsuKind::particles}};
 
-// Returns whether the name is in the table; if so, `value` is its position.
+// Returns whether the name is in the table; if so, sets `value` to its position.
 template <class Enum, std::size_t Count>
 bool find_name(const std::array<std::string_view, Count>& names, std::string_view name, Enum& value) {
   const auto place = std::ranges::find(names, name);
@@ -71,10 +71,10 @@ BunsetsuTemplate new_template(std::string_view name) {
 std::string no_such_template(std::string_view name) {
   return message(
       {"no such template: '", name,
-       "'. There are <role>.<word>.<field>, <role>.<property>, between.<distance, brackets or particles> and "
-       "same.<role>.<role>; roles are before, modifier, candidate and after; words first, content, function "
-       "and last; fields surface, reading, lemma, pos, subpos, ctype and cform; properties beginning, end, "
-       "brackets, punctuation and particles"});
+       "'. Templates are <role>.<word>.<field>, <role>.<property>, between.<distance, brackets or particles> "
+       "and same.<role>.<role>. Roles are before, modifier, candidate and after; words are first, content, "
+       "function and last; fields are surface, reading, lemma, pos, subpos, ctype and cform; properties are "
+       "beginning, end, brackets, punctuation and particles"});
 }
 
 }  // namespace
@@ -83,7 +83,7 @@ BunsetsuTemplate read_bunsetsu_template(std::string_view name) {
   BunsetsuTemplate read = new_template(name);
   try {
     if (read_path(read_template_path(name, limits), read)) return read;
-  } catch (const std::invalid_argument&) {  // not a valid path either
+  } catch (const std::invalid_argument&) {  // it is not a valid path
   }
   throw std::invalid_argument(no_such_template(name));
 }
@@ -118,7 +118,7 @@ std::vector<std::string> bunsetsu_template_names(const std::string& file, std::s
       read.fail(line, line.column, message({"the template '", name, "' occurs twice"}));
     names.push_back(name);
   }
-  if (names.empty()) read.fail("there is no template in it: it should have one name per line");
+  if (names.empty()) read.fail("there is no template in it; write one name per line");
   return names;
 }
 

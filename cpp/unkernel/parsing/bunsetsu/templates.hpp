@@ -1,4 +1,4 @@
-// Feature templates for a pair of bunsetsu, one of which may depend on the other.
+// Feature templates for a pair of bunsetsu, of which one may depend on the other.
 //
 // The name of a template states its role and its property:
 //   <role>.<word>.<field>   modifier.content.surface     a field of one of the bunsetsu's morphemes
@@ -6,10 +6,10 @@
 //   between.<property>      between.distance             distance, brackets, particles
 //   same.<role>.<role>      same.modifier.after          whether the two bunsetsu have the same content word
 // Roles: the modifier; the candidate for its head, to its right; the bunsetsu before the modifier; the
-// bunsetsu after the candidate. Words: the first and the last morpheme; the function word: the last morpheme
-// that is not a punctuation mark; the content word: the last morpheme that is neither a punctuation mark nor
-// a particle. Function word and content word are the "functional word" and the "head word" of Table 1 of
-// Yoshinaga & Kitsuregawa (2009).
+// bunsetsu after the candidate. Words: the first and the last morpheme; the function word, which is the last
+// morpheme except punctuation marks; the content word, which is the last morpheme except punctuation marks
+// and particles. Table 1 of Yoshinaga & Kitsuregawa (2009) calls the function word "functional word" and the
+// content word "head word".
 #pragma once
 
 #include <cstddef>
@@ -23,7 +23,7 @@
 
 namespace unkernel::parsing {
 
-// Roles in the order in which a row lists their columns.
+// Roles, in the order in which a row lists their columns.
 enum class BunsetsuRole : std::size_t { before, modifier, candidate, after, pair };
 inline constexpr std::size_t bunsetsu_roles = 4;  // all roles except `pair`
 
@@ -36,15 +36,15 @@ struct BunsetsuTemplate {
   std::string name;
   BunsetsuRole role;
   BunsetsuKind kind;
-  BunsetsuWord word = BunsetsuWord::first;                             // for the kind `word`
-  data::MorphemeField field = data::MorphemeField::surface;            // for the kind `word`
-  BunsetsuRole left = BunsetsuRole::pair, right = BunsetsuRole::pair;  // for the kind `same`
+  BunsetsuWord word = BunsetsuWord::first;                             // if the kind is `word`
+  data::MorphemeField field = data::MorphemeField::surface;            // if the kind is `word`
+  BunsetsuRole left = BunsetsuRole::pair, right = BunsetsuRole::pair;  // if the kind is `same`
 };
 
-// Throws std::invalid_argument with the valid names.
+// Returns the template with this name. Throws std::invalid_argument, which lists the valid names.
 BunsetsuTemplate read_bunsetsu_template(std::string_view name);
-// Returns the templates with these names in the order of their roles, as rows need them. Throws
-// std::invalid_argument for names that are no templates or are repeated.
+// Returns the templates with these names, in the order of their roles, as rows need them. Throws
+// std::invalid_argument for a name that is not a template or occurs twice.
 std::vector<BunsetsuTemplate> read_bunsetsu_templates(std::span<const std::string> names);
 // Returns the templates of a stored parser. Throws std::invalid_argument unless they are valid and in the
 // order of their roles.
@@ -52,7 +52,7 @@ std::vector<BunsetsuTemplate> stored_bunsetsu_templates(std::span<const std::str
 // Returns the names in a file, one per line. Throws FormatError unless all of them are templates.
 std::vector<std::string> bunsetsu_template_names(const std::string& file, std::string_view text);
 
-// The strings that models store for the values of templates that are not words.
+// Values that models store as strings, for templates whose values are not words.
 namespace bunsetsu_values {
 inline constexpr std::string_view yes = "yes";
 inline constexpr std::string_view no = "no";

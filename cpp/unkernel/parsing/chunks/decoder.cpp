@@ -22,8 +22,7 @@ constexpr std::int32_t no_class = -1;
 // find worse tags than sums of log-probabilities, because a word with large margins would outvote its
 // neighbours.
 constexpr double sharpness = 2.0;
-// A tagging is dropped if its probability is less than exp(-max_log_odds_behind) times the probability of the
-// best tagging.
+// A tagging is dropped if it is less probable than the best tagging by more than this factor, in log-odds.
 constexpr double max_log_odds_behind = 3.0;
 
 void to_log_probabilities(std::span<double> scores) {
@@ -39,17 +38,17 @@ void to_log_probabilities(std::span<double> scores) {
   for (double& score : scores) score -= log_sum;
 }
 
-// Sums of huge weights may be NaN, which cannot be sorted.
+// Replaces NaN, which huge weights can cause and which cannot be sorted.
 double sortable(double score) { return std::isnan(score) ? -std::numeric_limits<double>::infinity() : score; }
 
-// A tagging of the words read so far: the class of the last word, and the tagging that it extends.
+// A tagging of the words read so far: the class of the last word, and a link to the tagging that it extends.
 struct Tagging {
   double score;
   std::int32_t last;      // a class, or no_class
-  std::int32_t previous;  // the index of the extended tagging in the beam of the previous word
+  std::int32_t previous;  // index of the extended tagging in the previous word's beam
 };
 
-// The buffers of one thread, reused from sentence to sentence.
+// Decodes sentences with the buffers of one thread, reused for each sentence.
 class Decoder {
  public:
   Decoder(const data::ColumnText& text, const ChunkModel& model)
@@ -69,7 +68,7 @@ class Decoder {
       monitor.throw_if_stopped();
       extend(i, i + 1 == tags.size());
     }
-    std::int32_t place = 0;  // the best tagging is the first
+    std::int32_t place = 0;  // the best tagging comes first
     for (std::size_t i = tags.size(); i-- > 0;) {
       const Tagging& tagging = beam_of(i)[static_cast<std::size_t>(place)];
       tags[model_.backward ? tags.size() - 1 - i : i] = tag_of(tagging.last);
@@ -98,7 +97,7 @@ class Decoder {
       score(word);
       extend(before, static_cast<std::int32_t>(place), is_last);
     }
-    // If the training text had neither O nor single-word chunks, there may be no valid tag; then the word is
+    // If the training text had neither O nor single-word chunks, there may be no valid tag. Then the word is
     // outside.
     if (extended_.empty())
       extended_.push_back({word == 0 ? 0.0 : beam_of(word - 1).front().score, no_class, 0});
@@ -116,7 +115,7 @@ class Decoder {
   void score(std::size_t word) {
     model_.features.row(words_, word, row_);
     model_.engine.score(engines::SparseRow<std::int32_t>{row_}, *worker_, scores_.data());
-    if (model_.engine.scores() == 1) {  // two classes have one score, that of the second
+    if (model_.engine.scores() == 1) {  // the score of the second of two classes
       scores_[1] = scores_[0];
       scores_[0] = -scores_[0];
     }
@@ -140,8 +139,8 @@ class Decoder {
     }
   }
 
-  // Keeps the best extensions. Of taggings with the same last tags, which have the same extensions, keeps
-  // only the tagging with the largest score.
+  // Keeps the best extensions. Taggings with the same last tags have the same further extensions, so only the
+  // one with the largest score is kept.
   void keep_best(std::size_t word) {
     const auto is_better = [](const Tagging& a, const Tagging& b) { return a.score > b.score; };
     std::ranges::stable_sort(extended_, is_better);
@@ -170,9 +169,9 @@ class Decoder {
   const ChunkModel& model_;
   std::unique_ptr<engines::Worker> worker_;
   SequenceReader reader_;
-  std::size_t tags_used_;  // the number of previous tags on which features can depend
+  std::size_t tags_used_;  // how many previous tags features can use
   std::vector<double> scores_;
-  std::vector<Tagging> taggings_;    // of all words, one beam after the other
+  std::vector<Tagging> taggings_;    // the beams of all words, one after another
   std::vector<std::size_t> begins_;  // words + 1, into taggings_
   std::vector<Tagging> extended_;
   Sequence words_;
@@ -187,7 +186,7 @@ void check(const ChunkModel& model) {
     throw std::invalid_argument("the classifier must have one score per tag");
   }
   if (static_cast<std::size_t>(model.features.tags()) > model.classes.size())
-    throw std::invalid_argument("there are features of tags that the classifier does not have");
+    throw std::invalid_argument("features use tags that the classifier does not have");
   if (model.beam < 1 || model.beam > widest_beam)
     throw std::invalid_argument("the beam must be 1 to " + std::to_string(widest_beam));
   for (const ChunkTag tag : model.classes) {

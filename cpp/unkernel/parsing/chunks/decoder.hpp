@@ -1,11 +1,11 @@
 // Chunks sentences word by word in reading direction; each tag becomes a feature of the following words.
 //
 // A beam keeps the best taggings of the words read so far. The probability of a tagging is the product of the
-// probabilities of its tags, which are the softmax of the classifier's scores. Previous tags are features of
-// a tag, so the classifier also learns transitions. Invalid tags have probability 0. Taggings that end with
-// the same tags, as far back as features can depend on tags, have the same extensions, so only the most
-// probable of them is kept. A beam that is wide enough for all such endings finds the most probable tagging
-// (Viterbi). With a beam of 1, each word gets the tag with the largest score.
+// probabilities of its tags, which are the softmax of the classifier's scores. Previous tags are features, so
+// the classifier also learns transitions. Invalid tags have probability 0. Taggings that end with the same
+// tags, as far back as features can depend on tags, have the same extensions, so only the most probable one
+// is kept. A beam that is wide enough for all such endings finds the most probable tagging (Viterbi). With a
+// beam of 1, each word gets the tag with the largest score.
 //
 // Cost    for each word, one score per tagging in the beam.
 // Bytes   8 per word of the longest sentence and 16 per tagging in its beam, for each thread.
@@ -23,9 +23,10 @@
 
 namespace unkernel::parsing {
 
-constexpr std::size_t widest_beam = 64;  // limits the time that the file of a model can cause
+constexpr std::size_t widest_beam = 64;  // limits the time that a model file can cause
 
-// Chunkers add one attribute to the templates: the part of speech, from the second column of the text.
+// Return the names and sources of the templates. Chunkers add one attribute: the part of speech, from the
+// second column.
 inline SequenceNames chunk_names() { return {.columns = {"pos"}, .lexicons = {}}; }
 inline SequenceSources chunk_sources() { return {.word_column = 0, .columns = {1}, .lexicons = {}}; }
 
@@ -38,8 +39,8 @@ struct ChunkModel {
   std::size_t beam;  // the number of taggings to keep: 1 to widest_beam
 };
 
-// Returns the tags of all words in IOB2, always valid. They do not depend on the number of threads. Throws
-// std::invalid_argument.
+// Returns the tags of all words in IOB2; they are always valid. The number of threads does not change the
+// result. Throws std::invalid_argument if the model is inconsistent.
 std::vector<ChunkTag> chunk_text(const data::ColumnText& text, const ChunkModel& model, Threads threads);
 
 }  // namespace unkernel::parsing

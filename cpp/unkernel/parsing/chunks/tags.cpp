@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::string_view mark_letters = "BIES";
 
-// Parses letter and type of `B-NP`; a plain `B` has the type with the empty name.
+// Parses the letter and the type of a tag such as `B-NP`. A plain `B` has the type with the empty name.
 std::optional<ChunkTag> parse_tag(std::string_view name, data::NameTable& types) {
   if (name == "O") return outside;
   const std::size_t letter = mark_letters.find(name.front());
@@ -21,7 +21,7 @@ std::optional<ChunkTag> parse_tag(std::string_view name, data::NameTable& types)
 bool begins(ChunkTag tag) { return mark_of(tag) == ChunkMark::begin || mark_of(tag) == ChunkMark::single; }
 bool ends(ChunkTag tag) { return mark_of(tag) == ChunkMark::end || mark_of(tag) == ChunkMark::single; }
 
-// Writes the tags of a chunk's first, inner and last tokens, if they do not depend on neighbouring chunks.
+// Writes the tags of a chunk's tokens, in a scheme whose tags do not depend on neighbouring chunks.
 void write_chunk(const Chunk& chunk, ChunkScheme scheme, std::span<ChunkTag> tags) {
   std::fill(tags.begin() + static_cast<std::ptrdiff_t>(chunk.first),
             tags.begin() + static_cast<std::ptrdiff_t>(chunk.last), chunk_tag(ChunkMark::inside, chunk.type));
@@ -61,7 +61,7 @@ std::vector<ChunkTag> read_chunk_tags(const data::ColumnText& text, int column, 
       if (!tag) {
         throw text.fault(token, column,
                          std::string("'").append(name).append(
-                             "' is no tag of a chunk: write O, or B, I, E or S and a type, such as B-NP"));
+                             "' is not a chunk tag: write O, or B, I, E or S and a type, such as B-NP"));
       }
       if (types.size() > static_cast<std::size_t>(most_chunk_types))
         throw text.fault(token, column, "there are too many types of chunks");

@@ -1,4 +1,4 @@
-// Chunks as tags of tokens, in the common schemes, and their evaluation by the rules of CoNLL-2000.
+// Represents chunks as tags of tokens, in the common schemes, and evaluates them by the rules of CoNLL-2000.
 //
 //             a chunk's tokens   written as
 //   IOB1      I I I              B if the token before ends a chunk of the same type
@@ -7,9 +7,9 @@
 //   IOE2      I I E
 //   IOBES     B I E              S if it is the only token
 //
-// A token outside of all chunks is O. The reader accepts all schemes by the rules of the scorer of
-// CoNLL-2000: B and S begin a chunk, and so does any token that follows O, E, S or a token of another type; E
-// and S end a chunk.
+// A token outside all chunks is O. The reader accepts all schemes, by the rules of the CoNLL-2000 scorer: B
+// and S begin a chunk, and so does any token that follows O, E, S or a token of another type; E and S end a
+// chunk.
 #pragma once
 
 #include <cstddef>
@@ -28,7 +28,7 @@ enum class ChunkScheme { iob1, iob2, ioe1, ioe2, iobes };
 
 enum class ChunkMark : std::int32_t { begin, inside, end, single };
 
-// A tag as one number: 0 for O, else a combination of its mark and the number of its type.
+// A tag as one number: 0 for O, otherwise a combination of its mark and the number of its type.
 using ChunkTag = std::int32_t;
 constexpr ChunkTag outside = 0;
 constexpr std::int32_t marks = 4;
@@ -42,7 +42,7 @@ constexpr ChunkMark mark_of(ChunkTag tag) { return static_cast<ChunkMark>((tag -
 
 std::string name_of(ChunkTag tag, const data::NameTable& types);
 
-// Reads the tags of a column without converting their scheme; adds new types to `types`. Throws FormatError.
+// Reads the tags of a column without converting their scheme. Adds new types to `types`. Throws FormatError.
 std::vector<ChunkTag> read_chunk_tags(const data::ColumnText& text, int column, data::NameTable& types);
 
 struct Chunk {
@@ -60,8 +60,8 @@ void recode(std::span<ChunkTag> tags, ChunkScheme scheme, std::vector<Chunk>& bu
 // Returns whether the two tags may be adjacent in a sentence. The ends of a sentence count as `outside`.
 bool may_follow(ChunkScheme scheme, ChunkTag left, ChunkTag right);
 
-// The numbers of chunks of one type: predicted chunks, chunks of the gold text, and correct predictions,
-// which are chunks of the gold text with the same words.
+// Counts of the chunks of one type: predicted chunks, gold chunks, and correct predictions, which have the
+// same words as a gold chunk.
 struct ChunkCounts {
   std::int64_t predicted = 0;
   std::int64_t gold = 0;
@@ -73,8 +73,8 @@ struct ChunkScore {
   std::int64_t equal_tags = 0;
 };
 
-// Sentence s has the tokens from first_tokens[s] to first_tokens[s + 1]. Gold and predicted tags must be in
-// IOB2, with types below `types`.
+// Counts the chunks of all sentences. Sentence s has the tokens from first_tokens[s] to first_tokens[s + 1].
+// Gold and predicted tags must be in IOB2, with types below `types`.
 ChunkScore count_chunks(std::span<const std::int64_t> first_tokens, std::span<const ChunkTag> gold,
                         std::span<const ChunkTag> predicted, std::size_t types);
 

@@ -10,7 +10,7 @@ namespace unkernel::parsing {
 namespace {
 
 constexpr std::size_t table_size = std::size_t{1} << 16;
-// A word moves only if another cluster increases the log-likelihood by more than rounding errors.
+// A word moves only if this increases the log-likelihood by more than a rounding error.
 constexpr double least_gain = 1e-6;
 
 double n_log_n(double n) { return n > 0.0 ? n * std::log(n) : 0.0; }
@@ -55,7 +55,7 @@ double ExchangeClusters::f(Count n) const {
                                             : n_log_n(static_cast<double>(n));
 }
 
-// Returns for each word the words that follow it (step 1) or precede it (step -1), with their counts.
+// Returns, for each word, the words that follow it (step 1) or precede it (step -1), with their counts.
 ExchangeClusters::Neighbours ExchangeClusters::count_neighbours(std::span<const std::int32_t> words,
                                                                 std::size_t vocabulary, int step) {
   std::vector<std::uint64_t> pairs_of_words;
@@ -89,7 +89,7 @@ std::int64_t ExchangeClusters::run_epoch(const Monitor& monitor) {
   return moved;
 }
 
-// Sums the counts of the neighbours by cluster. A word that neighbours itself is counted in self_pairs_
+// Sums the counts of the neighbours by cluster. If a word is its own neighbour, self_pairs_ counts it
 // instead.
 void ExchangeClusters::add_neighbours(std::int32_t word, const Neighbours& neighbours, Side& side) {
   for (const std::int32_t cluster : side.clusters) side.times[static_cast<std::size_t>(cluster)] = 0;
@@ -129,15 +129,15 @@ bool ExchangeClusters::move(std::int32_t word) {
   list_gains();
   const double most = std::ranges::max(gains_);
   const bool moves = most > gains_[static_cast<std::size_t>(cluster)] + least_gain;
-  // Chooses the first of the clusters whose gains differ from the largest gain by rounding errors only.
+  // Choose the first cluster whose gain differs from the largest gain by rounding errors only.
   const auto best = std::ranges::find_if(gains_, [&](double gain) { return gain >= most - least_gain; });
   if (moves) cluster = static_cast<std::int32_t>(best - gains_.begin());
   count(cluster, 1);
   return moves;
 }
 
-// Computes for each cluster by how much the log-likelihood grows if the word, which is in no cluster, joins
-// the cluster. Pairs of the word with itself and with words of this cluster count once, not once per side.
+// Computes, for each cluster, how much the log-likelihood grows if the word, which is in no cluster, joins
+// it. Pairs of the word with itself and with words of this cluster count once, not once per side.
 void ExchangeClusters::list_gains() {
   for (std::size_t cluster = 0; cluster < clusters_; ++cluster)
     gains_[cluster] = -2.0 * (f(totals_[cluster] + occurrences_) - f(totals_[cluster]));

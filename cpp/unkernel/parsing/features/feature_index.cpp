@@ -31,7 +31,7 @@ FeatureIndex::Table FeatureIndex::new_table(const TemplateRanges& ranges, std::s
     std::size_t end = begin;
     for (; end < ranges.size() && capacity / std::max<std::size_t>(ranges[end], 1) > 0; ++end)
       capacity /= std::max<std::size_t>(ranges[end], 1);
-    if (end == begin) throw std::length_error("a feature has a place with too many values");
+    if (end == begin) throw std::length_error("a value of a feature has too large a range");
     table.groups.push_back({begin, end, {}});
     begin = end;
   }
@@ -78,11 +78,11 @@ std::vector<FeatureValue> FeatureIndex::values_of(std::size_t which, FeatureKey 
   std::vector<FeatureValue> values(ranges.size());
   for (std::size_t k = ranges.size(); k-- > 1; key /= ranges[k])
     values[k] = static_cast<FeatureValue>(key % ranges[k]);
-  values[0] = static_cast<FeatureValue>(std::min(key, most_keys));  // out of range if the key is out of range
+  values[0] = static_cast<FeatureValue>(std::min(key, most_keys));  // stays out of range
   return values;
 }
 
-// Features with their values, by ascending column.
+// Returns the features of a table with their values, by ascending column.
 std::vector<FeatureIndex::Entry> FeatureIndex::entries(const Table& table) {
   std::vector<Entry> found;
   if (!table.columns_of_values.empty()) {
@@ -91,10 +91,10 @@ std::vector<FeatureIndex::Entry> FeatureIndex::entries(const Table& table) {
         found.push_back({{static_cast<FeatureValue>(value)}, table.columns_of_values[value]});
     }
   } else {
-    // The values represented by the numbers of a group, group by group.
+    // The values that each number of the previous group represents.
     std::vector<Entry> before{{{}, 0}};
     for (const Group& group : table.groups) {
-      FeatureKey keys = 1;  // per number of the previous group
+      FeatureKey keys = 1;  // by number of the previous group
       for (std::size_t k = group.begin; k < group.end; ++k) keys *= table.ranges[k];
       found.assign(group.numbers.size(), {});
       std::size_t next = 0;

@@ -1,8 +1,8 @@
 // Maps features, which are templates with values, to columns, for all parsers.
 //
-// A feature is a template with a value in each of its places; a value is a number below the range of its
+// A template has one or several places, and a feature has a value in each: a number below the range of the
 // place. The values of a feature are the digits of one number, its key. For a template with one place, an
-// array by value has the columns, unless there are few features compared with the range. For all other
+// array maps values to columns, unless the range is large compared with the number of features. For all other
 // templates, a hash table maps keys to columns. If keys would need more than 63 bits, the places are divided
 // into groups: a number replaces the values of one group, and becomes the first digit of the next group's
 // key.
@@ -22,7 +22,7 @@
 namespace unkernel::parsing {
 
 using FeatureKey = std::uint64_t;
-using FeatureValue = std::int64_t;  // negative: unknown, or of a missing word
+using FeatureValue = std::int64_t;  // negative if unknown, or if the word is missing
 
 inline constexpr std::int32_t no_column = -1;
 
@@ -32,9 +32,9 @@ using TemplateRanges = std::vector<std::size_t>;
 class FeatureIndex {
  public:
   FeatureIndex() = default;
-  // Creates an empty index, for a number of features that is not known yet.
+  // Creates an empty index for an unknown number of features.
   explicit FeatureIndex(const std::vector<TemplateRanges>& templates);
-  // Creates an empty index, for features[t] features of each template t.
+  // Creates an empty index for features[t] features of each template t.
   FeatureIndex(const std::vector<TemplateRanges>& templates, std::span<const std::size_t> features);
 
   std::size_t templates() const { return tables_.size(); }
@@ -42,25 +42,25 @@ class FeatureIndex {
   std::size_t bytes() const;
   const TemplateRanges& ranges(std::size_t which) const { return tables_[which].ranges; }
 
-  // Returns the column of the template `which` with value(k) in place k; no_column if a value is negative or
-  // the feature is missing.
+  // Returns the column of the feature of template `which` that has value(k) in place k. Returns no_column if
+  // a value is negative or the feature is missing.
   template <class Value>
   std::int32_t find(std::size_t which, const Value& value) const;
 
-  // Returns the column of a feature like find(), but gives a missing feature the next column. No value may be
-  // negative.
+  // Returns the column of a feature like find(), but gives the next column to a missing feature. No value may
+  // be negative.
   template <class Value>
   std::int32_t add(std::size_t which, const Value& value);
 
-  // Inserts a feature with a given column. Throws std::invalid_argument if the feature exists already, or a
-  // value is out of range.
+  // Inserts a feature with a given column. Throws std::invalid_argument if the feature exists, or if a value
+  // is out of range.
   void put(std::size_t which, std::span<const FeatureValue> values, std::int32_t column);
 
-  // Changes column c to renumbered[c]; removes features that get no_column.
+  // Changes column c to renumbered[c]. Removes features that get no_column.
   void renumber(std::span<const std::int32_t> renumbered);
 
-  // Returns whether the keys of a template fit into 63 bits. Only then may key_of() and values_of() be
-  // called.
+  // Returns whether the keys of a template fit into 63 bits. key_of() and values_of() may be called only if
+  // they do.
   bool has_keys(std::size_t which) const { return tables_[which].groups.size() == 1; }
   // Computes the key of a template's values. Returns false if a value is negative.
   template <class Value>
@@ -79,12 +79,12 @@ class FeatureIndex {
  private:
   struct Group {
     std::size_t begin, end;                     // places
-    FlatMap<FeatureKey, std::int32_t> numbers;  // number + 1; in the last group, column + 1
+    FlatMap<FeatureKey, std::int32_t> numbers;  // number + 1, or column + 1 in the last group
   };
   struct Table {
     TemplateRanges ranges;
     std::vector<std::int32_t>
-        columns_of_values;  // for a template with one place and enough features; otherwise empty
+        columns_of_values;  // empty unless the template has one place and enough features
     std::vector<Group> groups;
 
     template <class Value>
@@ -129,7 +129,7 @@ std::int32_t FeatureIndex::find(std::size_t which, const Value& value) const {
   return static_cast<std::int32_t>(key);
 }
 
-// Returns the slot for the column (plus 1) of a template with several places; 0 if it is new.
+// Returns the slot with the column (plus 1) of a template with several places. It is 0 for a new feature.
 template <class Value>
 std::int32_t& FeatureIndex::number_for(Table& table, const Value& value) {
   FeatureKey key = 0;

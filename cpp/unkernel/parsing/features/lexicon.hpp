@@ -1,4 +1,4 @@
-// A table that gives a value, such as a cluster, to each of some words.
+// A table that maps words to values, such as clusters.
 #pragma once
 
 #include <cstddef>
@@ -12,10 +12,10 @@ namespace unkernel::parsing {
 
 struct Lexicon {
   data::NameTable words;               // in lower case and with 0 for digits
-  std::vector<std::int32_t> value_of;  // of each word
+  std::vector<std::int32_t> value_of;  // by word
   data::NameTable values;
 
-  // Returns the empty string for words that are not in the lexicon.
+  // Returns the value of a word; the empty string if the word is not in the lexicon.
   std::string_view value(std::string_view word) const {
     const std::int32_t number = words.find(word);
     return number < 0 ? std::string_view() : values.name(value_of[static_cast<std::size_t>(number)]);

@@ -11,7 +11,7 @@
 
 namespace unkernel::parsing {
 
-// Returns the scores of an engine; zeros if there is no engine, because the part has a single class. For two
+// Scores with an engine. Without an engine, because the part has a single class, scores are 0. For two
 // classes, an engine has one score, which is positive for the second class.
 class PartScorer {
  public:
@@ -24,7 +24,7 @@ class PartScorer {
     if (engine_ != nullptr) engine_->score(engines::SparseRow<std::int32_t>{columns}, *worker_, out());
     return scores_;
   }
-  // Returns scores like score(), but only the position of the largest score is reliable.
+  // Returns scores like score(), but guarantees only which one is largest.
   std::span<const double> decide(std::span<const std::int32_t> columns) {
     if (engine_ != nullptr)
       engine_->score_until_decided(engines::SparseRow<std::int32_t>{columns}, *worker_, out());

@@ -70,7 +70,7 @@ class LineScanner {
     while (at_ < line_.size() && is_space(line_[at_])) ++at_;
   }
 
-  // Returns whether this character comes next, after spaces.
+  // Returns whether this character comes next, after any spaces.
   bool next_is(char c) {
     std::size_t next = at_;
     while (next < line_.size() && is_space(line_[next])) ++next;
@@ -81,9 +81,8 @@ class LineScanner {
     const std::size_t start = at_;
     while (at_ < line_.size() && !ends_name(line_[at_])) ++at_;
     if (at_ > start) return {line_.substr(start, at_ - start), static_cast<std::int64_t>(start) + 1};
-    if (at_end()) throw Mistake{start, "there must be a name here, not the end of the line"};
-    throw Mistake{start,
-                  message({"there must be a name here, not '", data::first_characters(rest(), 1), "'"})};
+    if (at_end()) throw Mistake{start, "expected a name, not the end of the line"};
+    throw Mistake{start, message({"expected a name, not '", data::first_characters(rest(), 1), "'"})};
   }
 
   std::int32_t read_position() {
@@ -101,7 +100,7 @@ class LineScanner {
                     message({"a position is a whole number from ", std::to_string(limits_.lowest_position),
                              " to ", std::to_string(limits_.highest_position)})};
     }
-    if (at_end() || line_[at_] != ']') throw Mistake{at_, "a ] must close the position"};
+    if (at_end() || line_[at_] != ']') throw Mistake{at_, "a position must end with ]"};
     ++at_;
     return position;
   }
@@ -150,7 +149,7 @@ TemplatePath read_template_path(std::string_view text, const TemplateLimits& lim
     LineScanner scanner(text, limits);
     TemplatePath path = scanner.read_path();
     if (!scanner.at_end() || path.text != text)
-      throw Mistake{0, message({"'", text, "' is more than a name"})};
+      throw Mistake{0, message({"'", text, "' is not a plain name"})};
     return path;
   } catch (const Mistake& mistake) { throw std::invalid_argument(mistake.reason); }
 }

@@ -1,12 +1,12 @@
 // Reads the language of feature templates, for all parsers.
 //
 //   [moves]                    a heading; its meaning depends on the parser
-//   stack[1].head.word         a path of names; the first one may have a position in brackets
+//   stack[1].head.word         a path of names; the first may have a position in brackets
 //   word[0] + pos[-1]          several paths, joined into one feature
 //   # a comment
 //
-// TemplateText splits a text into these kinds of lines, and each parser interprets the names. Throws
-// FormatErrors with line and column.
+// TemplateText splits a text into these kinds of lines, and each parser interprets the names. Throws a
+// FormatError with line and column.
 #pragma once
 
 #include <algorithm>
@@ -27,9 +27,9 @@ struct TemplateName {
   std::int64_t column;
 };
 
-// Names separated by dots; the first one may have a position.
+// Names separated by dots. The first may have a position.
 struct TemplatePath {
-  std::vector<TemplateName> names;  // at least one; none is empty
+  std::vector<TemplateName> names;  // at least one, none of them empty
   std::optional<std::int32_t> position;
   std::string_view text;
   std::int64_t column;      // of its first byte
@@ -56,7 +56,7 @@ class TemplateText {
 
   const std::vector<TemplateLine>& lines() const { return lines_; }
 
-  // Throw a FormatError at a column of a line, or for the whole file.
+  // Throw a FormatError for a column of a line, or for the whole file.
   [[noreturn]] void fail(const TemplateLine& line, std::int64_t column, const std::string& reason) const;
   [[noreturn]] void fail(const std::string& reason) const;
 
@@ -74,7 +74,7 @@ std::string message(std::initializer_list<std::string_view> texts);
 // Returns the paths of a line as one text, such as "stack.xpos + input.xpos".
 std::string joined_text(const TemplateLine& line);
 
-// Returns the value of a name in a table; nullopt if the name is missing.
+// Returns the value of a name in a table, or nullopt if the name is missing.
 template <class Value, std::size_t count>
 std::optional<Value> find_named(const std::pair<std::string_view, Value> (&names)[count],
                                 std::string_view name) {
@@ -92,7 +92,7 @@ std::string join_names(const std::pair<std::string_view, Value> (&names)[count])
   return list;
 }
 
-// Returns the position of a value in a list; appends the value if it is missing.
+// Returns the position of a value in a list. Appends the value if it is missing.
 template <class Value>
 std::size_t find_or_append(std::vector<Value>& list, const Value& value) {
   const auto place = std::ranges::find(list, value);

@@ -1,4 +1,4 @@
-// Features from the letters of a word.
+// Derives features from the letters of a word.
 //
 // Only ASCII letters are distinguished by case. Tags already distinguish names from other words, so a table
 // of the cases of all Unicode letters is not worth its size.
@@ -17,12 +17,12 @@ inline bool is_small(char c) { return c >= 'a' && c <= 'z'; }
 inline char small(char c) { return is_capital(c) ? static_cast<char>(c + ('a' - 'A')) : c; }
 
 struct ShapeOptions {
-  char beyond_ascii;    // replaces each byte that is not ASCII
-  std::size_t longest;  // the length at which shapes are cut off
+  char beyond_ascii;    // replaces each byte outside ASCII
+  std::size_t longest;  // of a shape, after which it is cut off
 };
 
-// Appends X for an upper-case letter, x for a lower-case letter, d for a digit; collapses runs, so Xxxx-dd
-// becomes Xx-d.
+// Appends the shape of a word: X for an upper-case letter, x for a lower-case letter, d for a digit.
+// Collapses runs, so Xxxx-dd becomes Xx-d.
 inline void append_shape(std::string_view word, const ShapeOptions& options, std::string& to) {
   const std::size_t begin = to.size();
   for (const char c : word) {

@@ -21,8 +21,7 @@ constexpr double most_units = std::numeric_limits<std::int16_t>::max();
 
 double rounded(double weight, double unit) { return std::nearbyint(weight / unit) * unit; }
 
-// Returns the smallest unit for which the largest weight, or the difference of two weights, fits into 16
-// bits.
+// Returns the smallest unit in which the largest weight, or the difference of two weights, fits into 16 bits.
 double unit_for(double largest, std::size_t classes) {
   double unit = finest_unit;
   while ((classes == 2 ? 2.0 : 1.0) * largest > unit * (most_units - 1.0)) unit *= 2.0;
@@ -35,14 +34,14 @@ std::array<std::uint64_t, 3> columns_of(std::uint64_t key) {
   return {key >> 2 * column_bits, key >> column_bits & mask, key & mask};
 }
 
-// For two classes, replaces the scores by 0 and the difference of the second and the first score, as in
-// engines.
+// For two classes, replaces the scores by 0 and the difference of the second and the first score, as engines
+// do.
 template <class Score>
 void use_one_score_for_two_classes(std::vector<Score>& scores) {
   if (scores.size() == 2) scores = {Score{0}, scores[1] - scores[0]};
 }
 
-// Returns the rank of each column plus one; 0 for columns without a rank.
+// Returns the rank of each column plus one, or 0 for columns without a rank.
 std::vector<std::uint64_t> ranks_plus_one(std::span<const std::int64_t> columns) {
   std::vector<std::uint64_t> ranks;
   for (std::size_t rank = 0; rank < columns.size(); ++rank) {
@@ -53,7 +52,7 @@ std::vector<std::uint64_t> ranks_plus_one(std::span<const std::int64_t> columns)
   return ranks;
 }
 
-// Returns the number of a conjunction in engines.
+// Returns the key of a conjunction in engines.
 kernels::Key number_of(std::uint64_t key, std::span<const std::uint64_t> ranks,
                        const kernels::ConjunctionIndex& index) {
   std::uint64_t sorted[3] = {0, 0, 0};  // each rank plus one, descending
@@ -89,7 +88,7 @@ std::vector<std::int64_t> columns_by_frequency(std::span<const std::uint64_t> ke
   return columns;
 }
 
-// Computes the mean of the weights. A conjunction that is missing in a run has weight 0 in this run.
+// Returns the mean weights. If a run does not have a conjunction, its weight counts as 0 there.
 RunAverages unrounded_mean(std::span<const RunAverages> runs, std::size_t classes) {
   RunAverages mean;
   for (const RunAverages& run : runs) mean.keys.insert(mean.keys.end(), run.keys.begin(), run.keys.end());
@@ -119,11 +118,11 @@ AveragedWeights::AveragedWeights(int degree, std::size_t classes, std::uint32_t 
       weights_(smallest_table * classes, 0.0F),
       corrections_(smallest_table * classes, 0.0F),
       scores_(classes) {
-  if (degree < 1 || degree > 3) throw std::invalid_argument("online learning takes a degree of 1, 2 or 3");
+  if (degree < 1 || degree > 3) throw std::invalid_argument("online learning needs degree 1, 2 or 3");
 }
 
-// Columns of a row ascend, so the first column of a key is the largest. Only this column may be outside the
-// core.
+// Lists the keys of the row's conjunctions. The columns of a row ascend, so the first column of a key is the
+// largest. Only this column may be outside the core.
 void AveragedWeights::list_keys(std::span<const std::int32_t> row) {
   const auto number = [&](std::size_t k) { return static_cast<Key>(row[k]) + 1; };
   row_keys_.assign(1, 0);
@@ -208,12 +207,12 @@ void AveragedWeights::update(std::size_t correct, std::size_t wrong) {
 }
 
 void AveragedWeights::add(std::span<const std::int32_t> row, std::size_t to, float amount) {
-  if (classes_ == 2 && to == 0) return;  // its score is 0
+  if (classes_ == 2 && to == 0) return;  // the first of two classes always scores 0
   list_keys(row);
   for (const Key key : row_keys_) change(first_weight_to_change(key) + to, amount);
 }
 
-// Returns where the weights of a conjunction begin, and counts an update. Inserts the conjunction if it is
+// Counts an update of a conjunction, and returns where its weights begin. Inserts the conjunction if it is
 // new.
 std::size_t AveragedWeights::first_weight_to_change(Key key) {
   if (3 * (used_ + 1) > 2 * entries_.size()) grow();
@@ -239,7 +238,7 @@ void AveragedWeights::continue_from_averages() {
   examples_ = 1.0;
 }
 
-// Grows one array after another, because an array is in memory twice while it grows.
+// Grows one array after another, because a growing array is in memory twice.
 void AveragedWeights::grow() {
   LargeVector<Entry> old(2 * entries_.size());
   old.swap(entries_);

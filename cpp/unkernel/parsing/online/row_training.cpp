@@ -25,7 +25,7 @@ std::span<const std::int32_t> row_of(const LabelledRows& rows, std::size_t row) 
   return rows.columns.subspan(begin, static_cast<std::size_t>(rows.offsets[row + 1]) - begin);
 }
 
-// Returns the class with the largest score among all except `excluded`.
+// Returns the class with the largest score, except `excluded`.
 template <class Scores>
 std::size_t best_except(const Scores& scores, std::size_t excluded) {
   std::size_t best = excluded == 0 ? 1 : 0;
@@ -41,7 +41,7 @@ RowTrainer::RowTrainer(const RowOptions& options)
     : random_(options.seed),
       weights_(options.degree, options.classes, options.min_updates,
                std::numeric_limits<std::int32_t>::max()) {
-  if (options.classes < 2) throw std::invalid_argument("a classifier has two classes or more");
+  if (options.classes < 2) throw std::invalid_argument("a classifier needs at least two classes");
 }
 
 std::int64_t RowTrainer::run_epoch(const LabelledRows& rows, const Monitor& monitor) {

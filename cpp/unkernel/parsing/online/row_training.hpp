@@ -1,5 +1,5 @@
 // Trains a classifier online on fixed rows: the averaged perceptron of averaged_weights.hpp, which visits the
-// rows in a new order in each epoch. The result depends on the seed alone.
+// rows in a new order in each epoch. The result depends only on the rows and the seed.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@ struct RowOptions {
   std::uint64_t seed;
 };
 
-// Rows of ascending columns, each with the number of its class.
+// Rows of ascending columns, and the class of each row.
 struct LabelledRows {
   std::span<const std::int64_t> offsets;
   std::span<const std::int32_t> columns;
@@ -31,10 +31,10 @@ class RowTrainer {
  public:
   explicit RowTrainer(const RowOptions& options);
 
-  // Visits all rows once; returns how many were classified wrongly before their update. Throws
+  // Visits all rows once, and returns how many were classified wrongly before their update. Throws
   // std::invalid_argument if the rows are inconsistent or a class is out of range.
   std::int64_t run_epoch(const LabelledRows& rows, const Monitor& monitor);
-  // Returns the number of rows that the averaged weights classify wrongly.
+  // Returns how many rows the averaged weights classify wrongly.
   std::int64_t count_wrong(const LabelledRows& rows, const Monitor& monitor);
   const AveragedWeights& weights() const { return weights_; }
 

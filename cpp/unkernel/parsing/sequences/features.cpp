@@ -10,10 +10,11 @@
 namespace unkernel::parsing {
 namespace {
 
-constexpr std::uint64_t code_bits = 32;  // of a code in a stored join
+constexpr std::uint64_t code_bits = 32;  // bits of a code in a stored join
 constexpr std::uint64_t code_mask = (std::uint64_t{1} << code_bits) - 1;
 
-// Returns one more than the largest class that is a tag in a stored table. Throws std::invalid_argument.
+// Returns one more than the largest class that a stored table has as a tag. Throws std::invalid_argument if a
+// code is out of range.
 std::int32_t tags_in(const SequenceTableArrays& arrays, const SequenceTemplate& addresses, std::size_t tag) {
   std::uint64_t codes = first_code;
   const auto has_tag = [&](std::size_t place) { return addresses[place].attribute == tag; };
@@ -29,15 +30,15 @@ std::int32_t tags_in(const SequenceTableArrays& arrays, const SequenceTemplate& 
   return static_cast<std::int32_t>(codes) - first_code;
 }
 
-// Returns the codes of a template at a word, by place.
+// Returns a function that maps a place of a template to its code at a word.
 auto codes_of(const SequenceTemplate& addresses, const Sequence& sentence, std::size_t word) {
   return [&addresses, &sentence, word](std::size_t k) -> FeatureValue {
     return sentence.code(word, addresses[k]);
   };
 }
 
-// Returns new numbers for the columns that occur at least `min_count` times, ordered by template and then by
-// descending frequency; no_column for all other columns.
+// Returns new numbers for the columns that occur at least `min_count` times, ordered by template, then by
+// descending frequency. All other columns get no_column.
 std::vector<std::int32_t> renumbered_columns(const FeatureRows& rows,
                                              std::span<const std::size_t> template_of,
                                              std::int64_t min_count) {
@@ -138,7 +139,7 @@ void SequenceFeatures::restore_table(std::size_t which, const SequenceTableArray
                                      std::int32_t features, std::vector<std::uint8_t>& found) {
   const SequenceTemplate& addresses = templates_.all[which];
   if (arrays.joins.size() + 1 != addresses.size())
-    throw std::invalid_argument("a template and its table join different numbers of values");
+    throw std::invalid_argument("a template and its table join a different number of values");
   std::vector<FeatureValue> values(addresses.size());
   for (std::size_t number = 0; number < arrays.ids.size(); ++number) {
     const std::int32_t id = arrays.ids[number];
@@ -159,7 +160,7 @@ void SequenceFeatures::restore_table(std::size_t which, const SequenceTableArray
   }
 }
 
-// Joined values are numbered in the order of the features that use them.
+// Numbers joined values in the order of the features that use them.
 void SequenceFeatures::store_table(std::size_t which, SequenceTableArrays& arrays) const {
   std::vector<FlatMap<std::uint64_t, std::int32_t>> numbers(arrays.joins.size());  // plus 1
   index_.for_each(which, [&](std::span<const FeatureValue> values, std::int32_t column) {
@@ -182,7 +183,7 @@ std::vector<SequenceTableArrays> SequenceFeatures::tables() const {
   std::vector<SequenceTableArrays> tables(templates_.all.size());
   for (std::size_t t = 0; t < templates_.all.size(); ++t) {
     tables[t].joins.resize(templates_.all[t].size() - 1);
-    if (index_.templates() > 0) store_table(t, tables[t]);  // otherwise nothing has been learned
+    if (index_.templates() > 0) store_table(t, tables[t]);  // otherwise, nothing has been learnt
   }
   return tables;
 }
@@ -226,8 +227,7 @@ void SequenceFeatures::row(const Sequence& sentence, std::size_t word, std::vect
     const std::int32_t id = index_.find(t, codes_of(templates_.all[t], sentence, word));
     if (id != no_column) ids.push_back(id);
   }
-  if (!std::ranges::is_sorted(ids))
-    std::ranges::sort(ids);  // in older files, features are numbered in another order
+  if (!std::ranges::is_sorted(ids)) std::ranges::sort(ids);  // older files number features in another order
 }
 
 FeatureRows SequenceFeatures::rows(const SequenceText& source, std::span<const std::int32_t> answers,

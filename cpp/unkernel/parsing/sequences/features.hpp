@@ -1,8 +1,8 @@
-// Features of decisions that are made word by word, and their numbers.
+// The features of decisions that are made word by word, and their numbers.
 //
-// The values of a word are looked up once: each attribute has a table of the values seen in training, and the
-// code of a value is its number in this table. A feature index (features/feature_index.hpp) maps templates
-// with their codes to columns, numbered in the order in which training first met them.
+// The values of a word are looked up once. Each attribute has a table of the values that occurred in
+// training, and the code of a value is its number in this table. A feature index (features/feature_index.hpp)
+// maps templates with codes to columns, in the order of their first occurrence in training.
 #pragma once
 
 #include <cstddef>
@@ -22,21 +22,21 @@
 
 namespace unkernel::parsing {
 
-// Codes of positions before the first word and after the last word, and of values that training did not
-// see. Codes of values begin at `first_code`.
+// Codes of positions before the first word and after the last word, and of values that did not occur in
+// training. Codes of other values begin at `first_code`.
 constexpr std::int32_t before_first = 0;
 constexpr std::int32_t behind_last = 1;
 constexpr std::int32_t first_code = 2;
 constexpr std::int32_t unknown = -1;
-constexpr std::int32_t most_sequence_classes = 1 << 16;  // a limit, so that no file can create huge tables
+constexpr std::int32_t most_sequence_classes = 1 << 16;  // a limit, so that files cannot create huge tables
 
-// A sentence in reading direction: for each word the codes of its attributes, and the code of its tag if it
-// is known.
+// A sentence in reading direction: the codes of each word's attributes, and the code of its tag if it is
+// known.
 class Sequence {
  public:
   void reset(std::size_t attributes, std::size_t words);
   std::size_t words() const { return words_; }
-  // Returns the codes of a word, one per attribute. The tag is the last attribute.
+  // Return the codes of a word, one per attribute. The tag comes last.
   std::int32_t* codes(std::size_t word) { return codes_.data() + (margin + word) * stride_; }
   const std::int32_t* codes(std::size_t word) const { return codes_.data() + (margin + word) * stride_; }
   void set_tag(std::size_t word, std::int32_t code) { codes(word)[stride_ - 1] = code; }
@@ -55,15 +55,14 @@ class Sequence {
 };
 
 // The features of one template, as files store them: a tree of joined values. The first level has the codes
-// of the first value. Each further level gives a number to each pair of a number of the previous level and a
-// code of the next value. A number of the last level stands for a feature.
+// of the first value. Each further level numbers pairs: a number of the previous level, and a code of the
+// next value. A number of the last level stands for a feature.
 struct SequenceTableArrays {
-  std::vector<std::vector<std::uint64_t>>
-      joins;  // for each further value: the pairs, as number << 32 | code, by their number
-  std::vector<std::int32_t> ids;  // by number of the last level: the feature, or -1 if there is none
+  std::vector<std::vector<std::uint64_t>> joins;  // by further value: its pairs, number << 32 | code
+  std::vector<std::int32_t> ids;                  // by number of the last level: the feature, or -1
 };
 
-// The positions of words and of the templates' columns in a text, and the lexicons.
+// Where a text has its words and the columns of templates; and the lexicons.
 struct SequenceSources {
   int word_column = 0;
   std::vector<int> columns;  // in the order of SequenceNames
@@ -74,12 +73,12 @@ struct SequenceSources {
   }
 };
 
-// Returns the field of a text in a column; empty if there is no such column.
+// Returns the field of a text in a column; empty if the column does not exist.
 inline std::string_view field(const data::ColumnText& text, std::int64_t token, int column) {
   return column < text.columns() ? text.field(token, column) : std::string_view();
 }
 
-// A text, and whether its sentences are read from right to left.
+// A text, and the direction in which its sentences are read.
 struct SequenceText {
   const data::ColumnText& text;
   bool backward = false;
@@ -92,38 +91,38 @@ class SequenceFeatures {
   SequenceFeatures(SequenceTemplates templates, SequenceSources sources, std::vector<data::NameTable> values,
                    std::span<const SequenceTableArrays> tables, std::int32_t features);
 
-  // Numbers the features of a text, template by template and in each template by descending frequency. Drops
-  // features that occur fewer than `min_count` times. `answers` are the classes of all words, which are the
-  // tags of previous words. Returns the rows of all words.
+  // Learns the features of a text, and returns the rows of all words. Numbers features template by template,
+  // and within a template by descending frequency. Drops features that occur fewer than `min_count` times.
+  // `answers` has the class of each word, which is its tag as a previous word.
   FeatureRows learn(const SequenceText& text, std::span<const std::int32_t> answers, std::int64_t min_count,
                     const Monitor& monitor);
 
-  // Returns the value of an attribute that depends on a word alone.
+  // Returns the value of an attribute that depends only on the word itself.
   std::string_view value(const SequenceAttribute& attribute, std::string_view word,
                          std::string& buffer) const;
-  // Returns the code of a value of the attribute with this number; `unknown` if training has not seen it.
+  // Returns the code of a value of this attribute; `unknown` if it did not occur in training.
   std::int32_t code(std::size_t attribute, std::string_view value) const {
     const std::int32_t number = values_[attribute].find(value);
     return number < 0 ? unknown : first_code + number;
   }
-  // Returns the code of a class as a tag; `unknown` for classes that training has not seen.
+  // Returns the code of a class as a tag; `unknown` if it did not occur in training.
   std::int32_t tag_code(std::int32_t answer) const {
     return answer >= 0 && answer < tags_ ? first_code + answer : unknown;
   }
-  // Lists the features of a word in ascending order. All words before it must have tags.
+  // Lists the features of a word, ascending. All words before it must have tags.
   void row(const Sequence& sentence, std::size_t word, std::vector<std::int32_t>& ids) const;
-  // Returns the rows of all words of a text, in the order of the text. `answers` are the tags of previous
+  // Returns the rows of all words of a text, in the order of the text. `answers` has the tags of previous
   // words; -1 stands for no class.
   FeatureRows rows(const SequenceText& text, std::span<const std::int32_t> answers,
                    const Monitor& monitor) const;
 
   std::int32_t features() const { return index_.columns(); }
-  // Returns the end of the core: columns before it are joined with all others, later columns only with the
+  // Returns the end of the core. Columns before it are joined with all others, later columns only with the
   // core.
   std::int32_t core_columns() const;
-  // Tags of previous words are classes below this number.
+  // Returns a number above all classes that occur as tags of previous words.
   std::int32_t tags() const { return tags_; }
-  // Returns the number of previous words whose tags the features of a word may use.
+  // Returns of how many previous words the features may use the tags.
   std::size_t tags_seen() const;
   // Returns whether the features of a word depend on other words or their tags.
   bool look_around() const;

@@ -39,7 +39,7 @@ SequenceTrainer::SequenceTrainer(const SequenceFeatures& features, const data::C
     if (answers_.parts[token] < 0) continue;
     const auto& part_classes = classes_[static_cast<std::size_t>(answers_.parts[token])];
     if (!std::ranges::binary_search(part_classes, answers_.classes[token]))
-      throw std::invalid_argument("a part does not have the class of its word");
+      throw std::invalid_argument("a word has a class that its part does not have");
   }
   if (features.features() > AveragedWeights::most_columns)
     throw std::invalid_argument("there are " + std::to_string(features.features()) +
@@ -70,7 +70,7 @@ void SequenceTrainer::learn_sentence(std::int64_t sentence, SequenceEpoch& count
   }
 }
 
-// Returns the class that the following words see as the tag of this word.
+// Learns from one word. Returns the class that the following words use as its tag.
 std::int32_t SequenceTrainer::learn_word(std::size_t word, std::int64_t token, SequenceEpoch& counts) {
   const auto place = static_cast<std::size_t>(token);
   if (answers_.parts[place] < 0) return answers_.classes[place];
@@ -82,7 +82,7 @@ std::int32_t SequenceTrainer::learn_word(std::size_t word, std::int64_t token, S
   const std::span<const float> scores = weights.score(row_);
   weights.next_example();
   const std::size_t correct = class_index(classes, answers_.classes[place]);
-  std::size_t wrong = correct == 0 ? 1 : 0;  // the best class except the correct one
+  std::size_t wrong = correct == 0 ? 1 : 0;  // the best class other than the correct one
   for (std::size_t k = 0; k < scores.size(); ++k) {
     if (k != correct && scores[k] > scores[wrong]) wrong = k;
   }

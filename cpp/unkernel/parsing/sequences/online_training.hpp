@@ -1,12 +1,13 @@
-// Learns the classes of words online, from its own mistakes: the averaged perceptron (online/
-// averaged_weights.hpp), word by word in reading direction.
+// Learns the classes of words online, from its mistakes: the averaged perceptron
+// (online/averaged_weights.hpp), word by word in reading direction.
 //
 // From epoch `gold_epochs` on, the features of a word use the predicted classes of previous words, even if
-// these are wrong, as in use.
-// Decisions may be split into parts, each of which has its own weights and chooses among its own classes. The
-// classes of words without a part are given, not learnt.
+// these are wrong, as they may be after training.
 //
-// The result depends on the seed alone.
+// Decisions may be split into parts, each with its own weights and classes. The classes of words without a
+// part are given, not learnt.
+//
+// The result depends only on the input and the seed.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +22,7 @@
 
 namespace unkernel::parsing {
 
-// For each token its class, and the part that decides it; -1 if the class is given.
+// The class of each token, and the part that decides it; the part is -1 if the class is given.
 struct SequenceAnswers {
   std::vector<std::int32_t> classes;
   std::vector<std::int32_t> parts;
@@ -34,7 +35,7 @@ struct SequenceTrainingOptions {
   std::uint64_t seed;
 };
 
-// The number of words that had more than one class to choose from, and the number of wrong predictions.
+// Counts the words that had more than one class to choose from, and the wrong predictions.
 struct SequenceEpoch {
   std::int64_t words = 0;
   std::int64_t wrong = 0;
@@ -42,13 +43,13 @@ struct SequenceEpoch {
 
 class SequenceTrainer {
  public:
-  // The features must have learnt from this text; both must outlive the trainer. Throws
-  // std::invalid_argument unless every answer is among the ascending classes of its part.
+  // The features must have learnt from this text; both must outlive the trainer. Throws std::invalid_argument
+  // unless every answer is among the classes of its part, which must ascend.
   SequenceTrainer(const SequenceFeatures& features, const data::ColumnText& text, SequenceAnswers answers,
                   std::vector<std::vector<std::int32_t>> classes, const SequenceTrainingOptions& options);
 
   SequenceEpoch run_epoch(const Monitor& monitor);
-  // Returns the classes that the current averages predict; words without a part keep their given class.
+  // Returns the classes that the current averages predict. Words without a part keep their given class.
   std::vector<std::int32_t> answers(const data::ColumnText& text, const SequenceAnswers& given,
                                     const Monitor& monitor);
 

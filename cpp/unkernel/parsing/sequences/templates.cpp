@@ -38,20 +38,20 @@ class SequenceTemplateReader {
       for (const TemplatePath& path : line.paths) sequence_template.push_back(read_address(line, path));
       add_template(line, std::move(sequence_template));
     }
-    if (templates_.all.empty()) text_.fail("there is no template: a line such as word[0] is one");
+    if (templates_.all.empty()) text_.fail("there are no templates; a template is a line such as word[0]");
     if (!in_beside_section_) templates_.core = templates_.all.size();
     put_tags_last();
     return std::move(templates_);
   }
 
  private:
-  static constexpr std::size_t any_tag = static_cast<std::size_t>(-1);  // until all attributes are known
+  static constexpr std::size_t any_tag = static_cast<std::size_t>(-1);  // a placeholder
 
   void read_heading(const TemplateLine& line) {
     if (line.heading != "[beside]") fail_attribute(line, line.column, line.heading);
     if (in_beside_section_) text_.fail(line, line.column, "the line [beside] occurs twice");
     if (templates_.all.empty())
-      text_.fail(line, line.column, "before [beside] there must be templates to join others with");
+      text_.fail(line, line.column, "[beside] needs templates before it, to join others with");
     in_beside_section_ = true;
     templates_.core = templates_.all.size();
   }
@@ -83,8 +83,7 @@ class SequenceTemplateReader {
     const SequenceAttribute attribute = read_attribute(line, path.names.front());
     if (path.names.size() > 1)
       text_.fail(line, path.names[1].column, "a value is one name with a position, as in word[-1]");
-    if (!path.position)
-      text_.fail(line, path.end_column, "after the name there must be a position, as in word[-1]");
+    if (!path.position) text_.fail(line, path.end_column, "a position must follow the name, as in word[-1]");
     if (attribute.kind != SequenceAttributeKind::tag)
       return {find_or_append(templates_.attributes, attribute), *path.position};
     if (*path.position >= 0)
@@ -113,7 +112,7 @@ class SequenceTemplateReader {
       for (const std::string& one : *task_names) others += one + ", ";
     }
     text_.fail(line, column,
-               message({"'", name, "' is no attribute: there are word, lower, ", others,
+               message({"'", name, "' is not an attribute; attributes are word, lower, ", others,
                         "shape, prefix1 to prefix9, suffix1 to suffix9 and tag"}));
   }
 

@@ -30,7 +30,7 @@ void check_engines(std::span<const ScoredColumn> columns) {
   }
 }
 
-// Decides the words of one column; the buffers of one thread, reused from sentence to sentence.
+// Decides the words of one column, with the buffers of one thread, reused for each sentence.
 class ColumnDecider {
  public:
   ColumnDecider(const ScoredColumn& scored, std::span<const GivenColumn> before)
@@ -46,7 +46,7 @@ class ColumnDecider {
     reader_.read({.text = text}, sentence, words_);
     const auto first = static_cast<std::size_t>(text.first_token(sentence));
     for (std::size_t i = 0; i < words_.words(); ++i) {
-      monitor.throw_if_stopped();  // sentences may be long
+      monitor.throw_if_stopped();  // a sentence may be long
       const std::size_t token = first + i;
       const std::int32_t predicted = decide_word(i, part_of(answers, token));
       answers[column_number][token] = predicted;
@@ -55,7 +55,7 @@ class ColumnDecider {
   }
 
  private:
-  // The cached decision about a word in a part: not made yet, dependent on the context, or the class plus
+  // The cached decision about a word in a part: undecided, dependent on the context, or the class plus
   // `first_class`.
   static constexpr std::int32_t undecided = 0;
   static constexpr std::int32_t by_context = 1;
@@ -95,10 +95,10 @@ class ColumnDecider {
 
   const TagColumn& column_;
   std::span<const engines::Engine* const> engines_;
-  bool uses_word_alone_;  // no feature looks at other words or tags
+  bool uses_word_alone_;  // no feature uses other words or tags
   SequenceReader reader_;
-  FlatMap<std::uint64_t, std::int32_t> cache_;    // by word_in_part, with the reader's numbers of words
-  std::vector<std::optional<PartScorer>> parts_;  // made when first used: most texts use few parts
+  FlatMap<std::uint64_t, std::int32_t> cache_;    // by word_in_part, with the reader's word numbers
+  std::vector<std::optional<PartScorer>> parts_;  // created on first use, because most texts use few parts
   Sequence words_;
   std::vector<std::int32_t> row_;
 };

@@ -6,7 +6,7 @@
 namespace unkernel::parsing {
 namespace {
 
-constexpr std::size_t longest = 24;  // characters of a word or token that features use
+constexpr std::size_t longest = 24;  // in characters of a word or token; features ignore the rest
 
 bool is_blank(const Character& character) { return character.kind <= line_end_kind; }
 
@@ -15,7 +15,7 @@ std::uint32_t shape_code(const CharacterKinds& kinds, const Character& character
   return shape == Shape::other ? character.code + 16 : static_cast<std::uint32_t>(shape);
 }
 
-// Two hashes of some characters: of the characters in lower case, and of their shapes without repetitions.
+// Two hashes of some characters: of the characters in lower case, and of their shapes with runs collapsed.
 struct Hashes {
   TextHash lower, shape;
   std::uint32_t last_shape = 0;
@@ -36,8 +36,8 @@ Hashes hashes_of(const CharacterKinds& kinds, const CharacterWindow& text, std::
   return hashes;
 }
 
-// Returns the begin of the run of characters without blanks around `at`, but not more than `longest`
-// characters before `at`.
+// Returns where the run of characters without blanks around `at` begins, at most `longest` characters before
+// `at`.
 std::size_t run_begin(const CharacterWindow& text, std::size_t at) {
   std::size_t begin = at;
   while (begin > 0 && at - begin < longest && !is_blank(text[begin - 1])) --begin;
@@ -54,7 +54,7 @@ std::uint64_t bucket(std::size_t count) {
   return static_cast<std::uint64_t>(std::bit_width(std::min<std::size_t>(count, 64)));
 }
 
-// Collects features. The number of a feature in the list is part of its hash.
+// Collects features. The hash of a feature includes its number in the list.
 class FeatureList {
  public:
   explicit FeatureList(std::vector<std::uint64_t>& features) : features_(features) { features_.clear(); }
@@ -105,7 +105,7 @@ TextWord BoundaryFeatures::word_at(const CharacterKinds& kinds, const CharacterW
 
 namespace {
 
-// The position in the text for which a boundary is decided.
+// A position in the text at which a boundary is decided.
 struct Position {
   const CharacterKinds& kinds;
   const CharacterWindow& text;
@@ -128,7 +128,7 @@ void list_characters(const Position& position, FeatureList& list) {
   list.add(right, second, position.kind(at + 3));
 }
 
-// Adds the token so far, and the previous token.
+// Adds features of the current token so far, and of the previous token.
 void list_tokens(const Position& position, const SentenceSoFar& sentence, FeatureList& list) {
   const Hashes token = position.hashes(sentence.token_begin, position.at + 1);
   list.add(token.lower.value());
@@ -140,7 +140,7 @@ void list_tokens(const Position& position, const SentenceSoFar& sentence, Featur
   list.add(sentence.in_quotes, sentence.brackets > 0);
 }
 
-// Adds the surrounding characters up to the next blanks.
+// Adds features of the surrounding characters, up to the nearest blanks.
 void list_run(const Position& position, FeatureList& list) {
   const std::size_t at = position.at;
   const std::size_t begin = run_begin(position.text, at), end = run_end(position.text, at + 1);
@@ -151,7 +151,7 @@ void list_run(const Position& position, FeatureList& list) {
   list.add(at + 1 - begin > 2 ? position.hashes(at - 2, at + 1).lower.value() : 0);
 }
 
-// Adds the next two words.
+// Adds features of the next two words.
 void list_next(const Position& position, const WordUses& uses, FeatureList& list) {
   const CharacterWindow& text = position.text;
   const bool blank_follows = is_blank(text[position.at + 1]);

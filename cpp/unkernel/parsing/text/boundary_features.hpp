@@ -1,6 +1,6 @@
 // Features for deciding whether a token, or a sentence, ends at a character.
 //
-// A feature is a 64-bit hash of its kind and its value; features that are frequent enough in training have a
+// A feature is a 64-bit hash of its kind and its value. Features that are frequent enough in training have a
 // column. Features describe the surrounding characters, the token so far, the words before and after, and how
 // these words were used in training.
 #pragma once
@@ -15,7 +15,7 @@
 
 namespace unkernel::parsing {
 
-// The boundary after a character.
+// The kind of boundary after a character.
 enum class Boundary : std::uint8_t { inside, token, sentence };
 inline constexpr std::size_t boundary_count = 3;
 
@@ -32,27 +32,27 @@ class TextHash {
   std::uint64_t state_ = 0x51ed270b0a1f39c5ULL;
 };
 
-// The uses of words seen in training, as bits.
+// How a word was used in training, as bits.
 struct WordUse {
   static constexpr std::uint8_t lower = 1;         // in lower case
-  static constexpr std::uint8_t upper_inside = 2;  // with a capital, but not at the beginning of a sentence
+  static constexpr std::uint8_t upper_inside = 2;  // with a capital inside a sentence
   static constexpr std::uint8_t first = 4;         // at the beginning of a sentence
 };
 using WordUses = FlatMap<std::uint64_t, std::uint8_t>;  // by the hash of the word in lower case
 
 // A word of the text: a run of letters, digits and marks, or a single other character.
 struct TextWord {
-  std::uint64_t hash = 0;  // in lower case; 0 if there is none
+  std::uint64_t hash = 0;  // of the word in lower case; 0 if there is no word
   std::uint64_t shape = 0;
   std::size_t end = 0;  // the character after it
   bool capital = false;
 };
 
-// The decisions so far in a sentence.
+// The decisions made so far in a sentence.
 struct SentenceSoFar {
   std::size_t token_begin = 0;  // the first character of the token
-  std::size_t tokens = 0;       // before this token
-  std::uint64_t before = 0;     // the hash of the previous token, in lower case
+  std::size_t tokens = 0;       // number of tokens before this one
+  std::uint64_t before = 0;     // hash of the previous token in lower case
   std::uint64_t before_shape = 0;
   bool in_quotes = false;
   int brackets = 0;

@@ -9,8 +9,8 @@ namespace unkernel::parsing {
 namespace {
 
 constexpr std::size_t code_points = 0x110000;
-constexpr std::u32string_view always_blank(U"\0\t\n\r ", 5);  // a column of CoNLL-U cannot hold these
-constexpr std::uint32_t no_utf8 = 0xDC00;  // plus the byte: a surrogate, which valid text does not have
+constexpr std::u32string_view always_blank(U"\0\t\n\r ", 5);  // CoNLL-U columns cannot contain these
+constexpr std::uint32_t no_utf8 = 0xDC00;  // plus the byte: a surrogate, which valid text cannot contain
 
 bool continues(std::string_view text, std::size_t at, std::size_t count) {
   if (text.size() - at < count) return false;
@@ -24,7 +24,7 @@ bool is_line_end(std::string_view text, std::size_t at) {
   return text[at] == '\n' || (text[at] == '\r' && (at + 1 == text.size() || text[at + 1] != '\n'));
 }
 
-// Control characters are invalid in a column of CoNLL-U.
+// Returns whether a CoNLL-U column may contain this character; control characters are invalid.
 bool may_stand_in_word(std::uint32_t code) { return code == ' ' || code >= 0xA0; }
 
 }  // namespace
@@ -40,7 +40,7 @@ CharacterKinds::CharacterKinds(const CharacterTables& tables)
     fail_as_damaged();
   if (std::ranges::max(shapes_) > static_cast<std::uint8_t>(Shape::mark)) fail_as_damaged();
   if (std::ranges::find(kinds_, line_end_kind) != kinds_.end())
-    fail_as_damaged();  // this kind is for runs of blanks, not for characters
+    fail_as_damaged();  // this kind is for runs of blanks, not for single characters
   if (std::ranges::any_of(tables.cases, [](std::uint32_t code) { return code >= code_points; }))
     fail_as_damaged();
   if (!std::ranges::all_of(always_blank, [&](char32_t code) { return kind(code) == blank_kind; }))

@@ -1,12 +1,12 @@
-// Plain text as characters and their kinds.
+// Represents plain text as characters and their kinds.
 //
 // A kind is a small number: the general category of a character, divided further for the letters of some
 // scripts, or a separate number for punctuation that is frequent in training. Two kinds are fixed: blanks,
 // and blanks with a line end. The kinds of all code points are stored when a tokenizer is trained, so results
-// do not depend on a library's version of Unicode.
+// do not depend on the Unicode version of a library.
 //
-// A lookup reads two tables; together they take 2 bytes per page of 256 code points and 256 bytes per page
-// that differs from all others, some 60 KB.
+// A lookup reads two tables. They take 2 bytes per page of 256 code points and 256 bytes per distinct page,
+// about 60 KB together.
 #pragma once
 
 #include <cstddef>
@@ -26,20 +26,20 @@ inline constexpr Kind line_end_kind = 1;  // blanks with a line end
 // The shape of the characters of a kind.
 enum class Shape : std::uint8_t { other, upper, lower, letter, digit, mark };
 
-// Letters, digits and marks make words.
+// Returns whether characters of this shape form words: letters, digits and marks do.
 inline bool makes_words(Shape shape) { return shape != Shape::other; }
 
 struct CharacterTables {
-  std::span<const std::uint16_t> pages;  // for each 256 code points the number of their page in `kinds`
+  std::span<const std::uint16_t> pages;  // by 256 code points: the index of their page in `kinds`
   std::span<const std::uint8_t> kinds;   // 256 per page
-  std::span<const std::uint8_t> shapes;  // of each kind
-  std::span<const std::uint32_t> cases;  // pairs: a character, and the same character in lower case
+  std::span<const std::uint8_t> shapes;  // by kind
+  std::span<const std::uint32_t> cases;  // pairs of a character and its lower case
 };
 
 class CharacterKinds {
  public:
-  // Copies the tables. Throws std::invalid_argument if they are damaged, or if a character that cannot stand
-  // in a column of CoNLL-U, such as a line end, is no blank.
+  // Copies the tables. Throws std::invalid_argument if they are damaged. Characters that a column of CoNLL-U
+  // cannot contain, such as line ends, must be blanks.
   explicit CharacterKinds(const CharacterTables& tables);
 
   std::size_t kinds() const { return shapes_.size(); }
@@ -55,7 +55,7 @@ class CharacterKinds {
   }
 
  private:
-  static constexpr std::uint32_t low_codes = 0x600;  // Latin, Greek, Cyrillic: letters with cases, mostly
+  static constexpr std::uint32_t low_codes = 0x600;  // Latin, Greek, Cyrillic: mostly letters with cases
 
   std::vector<std::uint16_t> pages_;
   std::vector<std::uint8_t> kinds_;
@@ -64,7 +64,7 @@ class CharacterKinds {
   FlatMap<std::uint64_t, std::uint32_t> lower_;  // of the other codes
 };
 
-// One character, and the number of its bytes. Invalid UTF-8 bytes are separate characters.
+// One character, and how many bytes it has. Each invalid UTF-8 byte is a separate character.
 struct Decoded {
   std::uint32_t code;
   std::uint32_t bytes;
@@ -80,33 +80,33 @@ struct Character {
   std::size_t begin;
   std::uint32_t code;  // for a run of blanks: a line end or a blank
   Kind kind;
-  bool may_be_inside;  // true for a single blank that may be part of a word
+  bool may_be_inside;  // a single blank that may be part of a word
 };
 
-// The bytes of a token in the text. Blanks follow it up to `next`.
+// The bytes of a token in the text. Blanks follow it, up to `next`.
 struct TokenPlace {
   std::size_t begin;
   std::size_t end;
   std::size_t next;
 };
 
-// The characters of one paragraph around a moving position. Only the characters that features use are kept.
+// The characters of one paragraph around a moving position. Keeps only the characters that features use.
 class CharacterWindow {
  public:
-  static constexpr std::size_t behind = 64;  // characters that can be read before the position
-  static constexpr std::size_t ahead = 128;  // characters that can be read after the position
+  static constexpr std::size_t behind = 64;  // how many characters can be read before the position
+  static constexpr std::size_t ahead = 128;  // how many characters can be read after the position
 
   explicit CharacterWindow(const CharacterKinds& kinds) : kinds_(kinds) {}
 
-  // Opens the text at the byte `begin`, which is not a blank. The paragraph ends with the first blanks that
-  // have two line ends, or with the text.
+  // Opens the paragraph at the byte `begin`, which must not be a blank. The paragraph ends with the text, or
+  // with the first blanks that have two line ends.
   void open(std::string_view text, std::size_t begin);
   // Moves the position to `now`. Characters are numbered from 0 in each paragraph; only characters near the
   // position can be read.
   void move_to(std::size_t now) {
     if (now + ahead >= last() && !ended_) refill(now);
   }
-  // Returns the number of characters of the paragraph if its end is near the position; otherwise a smaller
+  // Returns the number of characters in the paragraph if its end is near the position; otherwise a smaller
   // number.
   std::size_t last() const { return first_ + characters_.size(); }
   const Character& operator[](std::size_t number) const {
@@ -114,11 +114,11 @@ class CharacterWindow {
   }
   // Returns how many characters are in memory.
   std::size_t kept() const { return characters_.size(); }
-  // Returns the end of a character, in bytes.
+  // Returns where a character ends, in bytes.
   std::size_t end_of(std::size_t number) const {
     return number + 1 < last() ? characters_[number + 1 - first_].begin : next_;
   }
-  // Returns where the next paragraph begins; correct only near the end of this one.
+  // Returns where the next paragraph begins. Correct only near the end of this paragraph.
   std::size_t next_paragraph() const { return after_; }
 
  private:
@@ -131,8 +131,8 @@ class CharacterWindow {
   const CharacterKinds& kinds_;
   std::string_view text_;
   std::vector<Character> characters_;
-  std::size_t first_ = 0;  // the number of the first character that is kept
-  std::size_t next_ = 0;   // the next byte to read; after the last character, the end of that character
+  std::size_t first_ = 0;  // number of the first character kept
+  std::size_t next_ = 0;   // the next byte to read; in the end, the end of the last character
   std::size_t after_ = 0;
   bool ended_ = false;
 };

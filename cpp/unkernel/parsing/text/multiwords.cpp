@@ -27,7 +27,7 @@ struct Codes {
 
 std::uint64_t key_of(const TextHash& hash) { return Random::mix(hash.value()) >> 1; }
 
-// Converts a position of a rule, which may count from the end, to a position from the begin of the token.
+// Converts a position of a rule, which may count from the end, to a position from the start of the token.
 // Returns false if the token is too short.
 bool find_position(std::int32_t place, std::size_t count, std::size_t& found) {
   const auto from_begin = place >= 0 ? place : static_cast<std::int64_t>(count) + 1 + place;
@@ -132,7 +132,7 @@ void Multiwords::list_features(const CharacterKinds& kinds, std::string_view tex
   const auto add = [&](std::uint64_t value) {
     features.push_back(Random::mix(value + 0x632be59bd9b4e019ULL * ++number) >> 1);
   };
-  const auto word = [&](std::size_t place) {  // token - 1 wraps around before the first token
+  const auto word = [&](std::size_t place) {  // before the first token, token - 1 wraps around
     if (place >= sentence.size()) return std::string_view();
     return text.substr(sentence[place].begin, sentence[place].end - sentence[place].begin);
   };

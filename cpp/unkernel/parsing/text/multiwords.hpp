@@ -1,7 +1,7 @@
 // Splits tokens that consist of several words (don't: do n't; French du: de le).
 //
-// Tokens seen in training are looked up in lower case, other tokens by their longest known ending. If the
-// same token is sometimes split and sometimes not (French des), a classifier decides.
+// Tokens that occurred in training are looked up in lower case, other tokens by their longest known ending.
+// If a token is split in some contexts only (French des), a classifier decides.
 #pragma once
 
 #include <cstddef>
@@ -17,13 +17,13 @@
 
 namespace unkernel::parsing {
 
-// A rule that makes a word of a token: the characters of the token from `begin` to `end`, followed by `rest`.
-// A negative position counts from the end; -1 is after the last character.
+// A rule that forms one word from a token: the token's characters from `begin` to `end`, then `rest`. A
+// negative position counts from the end; -1 is after the last character.
 struct WordRule {
   std::int32_t begin;
   std::int32_t end;
   std::string rest;
-  std::string rest_in_capitals;  // for tokens in capitals
+  std::string rest_in_capitals;  // `rest` for a token in capitals
 };
 using SplitRule = std::vector<WordRule>;
 
@@ -33,10 +33,10 @@ std::uint64_t ending_key(const CharacterKinds& kinds, std::string_view token, st
 
 class Multiwords {
  public:
-  static constexpr std::size_t longest_token = 64;  // characters; longer ones are never split
+  static constexpr std::size_t longest_token = 64;  // characters; longer tokens are not split
   static constexpr std::int32_t whole = -1;         // the token is not split
 
-  // The choice for a token: a rule, or `whole`; and whether the choice depends on the context.
+  // The choice for a token: a rule or `whole`, and whether it depends on the context.
   struct Choice {
     std::int32_t rule = whole;
     bool depends_on_context = false;
@@ -44,7 +44,7 @@ class Multiwords {
   struct Stored {
     std::vector<SplitRule> rules;
     std::span<const std::uint64_t> tokens;
-    std::span<const std::int32_t> token_rules;  // twice the rule, plus 1 if the choice depends on the context
+    std::span<const std::int32_t> token_rules;  // twice the rule, plus 1 if it depends on the context
     std::span<const std::uint64_t> endings;
     std::span<const std::int32_t> ending_rules;
     std::int32_t longest_ending;
@@ -56,7 +56,7 @@ class Multiwords {
   explicit Multiwords(const Stored& stored);
 
   Choice choice(const CharacterKinds& kinds, std::string_view token) const;
-  // Splits a token into words; lists no words if the rule does not fit the token.
+  // Splits a token into words. Lists no words if the rule does not fit the token.
   void split(const CharacterKinds& kinds, std::string_view token, std::int32_t rule,
              std::vector<std::string>& words) const;
 

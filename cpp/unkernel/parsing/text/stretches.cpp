@@ -17,8 +17,8 @@ std::size_t begin_of_character(std::string_view text, std::size_t begin, std::si
   return data::continues_character(text[first]) ? at : first;
 }
 
-// Returns where a paragraph is cut: after the last blanks that begin before `limit`. Without such blanks, at
-// the last character that begins at or before `limit`, after blanks that begin there. The result is larger
+// Returns where to cut a paragraph: after the last blanks that begin before `limit`. Without such blanks,
+// cuts at the last character that begins at or before `limit`, after any blanks there. The result is larger
 // than `begin`.
 std::size_t cut_before(const CharacterKinds& kinds, std::string_view text, std::size_t begin,
                        std::size_t limit) {
@@ -47,7 +47,7 @@ Stretch stretch_from(const CharacterKinds& kinds, std::string_view text, std::si
     const std::size_t line_end = near.find('\n', at);
     if (line_end == std::string_view::npos) break;
     at = skip_blanks(kinds, text,
-                     line_end + 1);  // advances even if the kinds do not treat line ends as blanks
+                     line_end + 1);  // advances even if line ends are not blanks in the kinds
     if (std::ranges::count(text.substr(line_end, at - line_end), '\n') > 1) return {at, true};
   }
   if (near.size() == text.size()) return {text.size(), true};
@@ -58,7 +58,7 @@ Stretch whole_stretches(const CharacterKinds& kinds, std::string_view text) {
   Stretch result{0, true};
   for (Stretch last{skip_blanks(kinds, text, 0), true}; last.end < text.size();) {
     last = stretch_from(kinds, text, last.end);
-    // After the last character of the text, more blanks may follow in the next block.
+    // After the last character, the next block may begin with more blanks.
     if (last.end + longest_character <= text.size()) result = last;
   }
   return result;

@@ -11,9 +11,9 @@ namespace unkernel::parsing {
 namespace {
 
 constexpr std::size_t min_bytes_per_task =
-    1 << 16;  // a task has several short paragraphs, or one longer paragraph
+    1 << 16;  // bytes; a task has several short paragraphs or one longer one
 
-// Whole stretches of text, for one thread.
+// Some whole stretches of text, for one thread.
 struct Task {
   std::size_t begin;
   std::size_t end;
@@ -29,8 +29,8 @@ class Splitter {
         boundary_worker_(parts.boundaries.worker()),
         split_worker_(parts.splits == nullptr ? nullptr : parts.splits->worker()) {}
 
-  // Tokenizes some paragraphs, or a part of one. The text must not begin with a blank. `before` are blanks
-  // before the first token.
+  // Tokenizes some paragraphs, or a part of one. The text must not begin with a blank. `before` has the
+  // blanks before the first token.
   std::string run(std::string_view text, std::string_view before, bool begins_paragraph,
                   const Monitor& monitor) {
     std::string out;
@@ -65,7 +65,8 @@ class Splitter {
     parts_.boundaries.score_until_decided(row, *boundary_worker_, scores);
     const Boundary best = best_from(Boundary::inside, scores);
     if (!must_end || best != Boundary::inside) return best;
-    parts_.boundaries.score(row, *boundary_worker_, scores);  // the best class except `inside` counts
+    // Something must end here: choose the best class other than `inside`.
+    parts_.boundaries.score(row, *boundary_worker_, scores);
     return best_from(Boundary::token, scores);
   }
 
@@ -161,12 +162,12 @@ SplitRows split_rows(const TokenizerSpec& spec, const Multiwords& multiwords, co
   SplitRows rows;
   std::vector<TokenPlace> sentence;
   std::vector<std::uint64_t> features;
-  std::int64_t before = 0;  // tokens of the previous sentences
+  std::int64_t before = 0;  // number of tokens in the previous sentences
   for (std::size_t k = 0, begin = skip_blanks(spec.characters(), given.text, 0); k < given.ends.size(); ++k) {
     monitor.throw_if_stopped();
     const auto end = static_cast<std::size_t>(given.ends[k]);
     if (end < begin || end > given.text.size())
-      throw std::invalid_argument("the ends of tokens are not those of the text");
+      throw std::invalid_argument("the ends of tokens do not match the text");
     const std::size_t next = skip_blanks(spec.characters(), given.text, end);
     sentence.push_back({begin, end, next});
     begin = next;

@@ -7,12 +7,12 @@
 namespace unkernel::parsing {
 namespace {
 
-constexpr std::int64_t fewest_pairs = 200;  // fewer pairs may have no exception in training by chance
+constexpr std::int64_t fewest_pairs = 200;  // fewer pairs may lack an exception in training by chance
 constexpr std::int64_t per_exception = 1000;
 constexpr std::int64_t fewest_uses = 3;
 constexpr std::size_t pair_tables = 3;
 
-// Looks up the gold boundaries of a text, in the order of the text.
+// Looks up the gold boundaries of a text, in ascending order.
 class GoldBoundaries {
  public:
   explicit GoldBoundaries(const SplitText& given) : given_(given) {
@@ -22,7 +22,7 @@ class GoldBoundaries {
                    given.ends[k] <= static_cast<std::int64_t>(given.text.size()) &&
                    given.boundaries[k] < boundary_count;
     }
-    if (!consistent) throw std::invalid_argument("the ends of tokens are not those of the text");
+    if (!consistent) throw std::invalid_argument("the ends of tokens do not match the text");
   }
 
   Boundary after(std::size_t end) {
@@ -71,7 +71,7 @@ void TokenizerSpec::learn(const SplitText& given, std::int64_t min_count, const 
   learn_features(given, min_count, monitor);
 }
 
-// No token ends before a combining mark that training has not seen.
+// No token ends before a combining mark that did not occur in training.
 void TokenizerSpec::learn_pairs(const SplitText& given, const Monitor& monitor) {
   std::vector<std::array<std::int64_t, boundary_count>> counts(pairs_.size());
   GoldBoundaries gold(given);
@@ -147,7 +147,7 @@ void for_each_classifier_decision(const TokenizerSpec& spec, const SplitText& gi
 
 void TokenizerSpec::learn_features(const SplitText& given, std::int64_t min_count, const Monitor& monitor) {
   FlatMap<std::uint64_t, std::int64_t> counts;
-  std::vector<std::vector<std::uint64_t>> features_by_position;  // in the list of features
+  std::vector<std::vector<std::uint64_t>> features_by_position;  // by position in the list of features
   for_each_classifier_decision(*this, given, monitor,
                                [&](const std::vector<std::uint64_t>& features, Boundary) {
                                  features_by_position.resize(features.size());
@@ -180,7 +180,7 @@ void TokenizerSpec::columns_of(std::span<const std::uint64_t> features,
   for (const std::uint64_t feature : features) {
     if (const std::int32_t* column = column_of_.find(feature)) columns.push_back(*column);
   }
-  // Features are numbered in the order of the list, unless two have the same hash.
+  // Columns are in the order of the list, unless two features have the same hash.
   if (!std::ranges::is_sorted(columns)) std::ranges::sort(columns);
 }
 

@@ -1,10 +1,10 @@
-// The learnt parts of a tokenizer except the weights of its classifier: pairs of characters between which the
-// boundary is known, uses of words, and the columns of features.
+// The learnt parts of a tokenizer, without the weights of its classifier: pairs of characters between which
+// the boundary is known, uses of words, and the columns of features.
 //
 // Most characters need no classifier: if the boundary between two kinds of characters (two letters, for
-// example) is the same in at least 999 of 1000 cases in training, a tokenizer always chooses this boundary.
-// Three tables store these boundaries: of two characters without a blank between them, with blanks, and with
-// blanks that have a line end.
+// example) is the same in at least 999 of 1000 cases in training, a tokenizer always chooses it. Three tables
+// store these boundaries: of two characters without a blank between them, with blanks, and with blanks that
+// include a line end.
 #pragma once
 
 #include <array>
@@ -22,14 +22,14 @@
 
 namespace unkernel::parsing {
 
-// A gold text: where each token ends, in bytes, ascending, and the boundary after it.
+// A gold text: where each token ends, in ascending bytes, and the boundary after it.
 struct SplitText {
   std::string_view text;
   std::span<const std::int64_t> ends;
   std::span<const std::uint8_t> boundaries;
 };
 
-// One row of features per decision, and the gold boundary.
+// One row of features per decision, and its gold boundary.
 struct BoundaryRows {
   FeatureRows rows;
   std::vector<std::int32_t> answers;
@@ -38,20 +38,21 @@ struct BoundaryRows {
 class TokenizerSpec {
  public:
   static constexpr std::uint8_t use_classifier =
-      boundary_count;  // the classifier decides the boundary of a pair
+      boundary_count;  // the classifier decides the boundary of this pair
 
   struct Stored {
     CharacterTables characters;
     std::span<const std::uint8_t> pairs;  // 3 x kinds x kinds
     std::span<const std::uint64_t> words;
-    std::span<const std::uint8_t> uses;       // of these words
+    std::span<const std::uint8_t> uses;       // by word
     std::span<const std::uint64_t> features;  // in the order of their columns
   };
 
   // Throws std::invalid_argument if the stored parts are inconsistent.
   explicit TokenizerSpec(const Stored& stored);
 
-  // Learns everything except the kinds of characters. Throws std::invalid_argument if the ends are invalid.
+  // Learns everything except the kinds of characters. Throws std::invalid_argument if the ends of tokens are
+  // invalid.
   void learn(const SplitText& given, std::int64_t min_count, const Monitor& monitor);
   // Returns the decisions that need a classifier.
   BoundaryRows rows(const SplitText& given, const Monitor& monitor) const;
@@ -65,7 +66,7 @@ class TokenizerSpec {
   std::uint8_t known_answer(const CharacterWindow& text, std::size_t at) const {
     return pairs_[pair(text, at)];
   }
-  // The columns of features, ascending.
+  // Finds the columns of features, ascending.
   void columns_of(std::span<const std::uint64_t> features, std::vector<std::int32_t>& columns) const;
 
   std::span<const std::uint8_t> pairs() const { return pairs_; }
@@ -105,8 +106,8 @@ struct TokenFound {
 
 // Visits the paragraphs of a text that does not begin with a blank. `decide(window, at, sentence)` returns
 // the boundary after a character that is not the last of a paragraph; `end(window, token)` receives each
-// token. Every step advances by a character, and every paragraph has at least one byte, even if the kinds
-// of characters are damaged.
+// token. Every step advances by a character, and every paragraph has at least one byte, even if the kinds of
+// characters are damaged.
 template <class Decide, class End>
 void scan_text(const CharacterKinds& kinds, std::string_view text, Decide&& decide, End&& end,
                const Monitor& monitor) {
