@@ -1,15 +1,16 @@
 // Numbers conjunctions of features.
 //
-// Features are ranks 0, 1, 2, .. by descending frequency. All conjunctions of at most `degree` features
-// a >= b >= c >= e are listed by their largest rank a. The block of a has a alone; then (a, b) by b; then
-// (a, b, c) by b and c; then (a, b, c, e) by b, c and e. The number of a conjunction is its position in this
-// list. Number 0 is the empty conjunction, the constant. So conjunctions of the most frequent features come
-// first, and conjunctions with the same rarest feature are neighbours.
+// Features are ranks 0, 1, 2, .. by descending frequency. The list of all conjunctions of at most `degree`
+// features a >= b >= c >= e is ordered by their largest rank a. The block of a contains a alone, then (a, b)
+// by b, then (a, b, c) by b and c, then (a, b, c, e) by b, c and e. The number of a conjunction is its
+// position in this list. Number 0 is the empty conjunction, the constant. So conjunctions of the most
+// frequent features come first, and conjunctions with the same rarest feature are neighbours.
 //
 //   sets       a > b > c > e     for binary features, where x^2 = x:  block(a) = 1 + a + C(a,2) + C(a,3)
 //   monomials  a >= b >= c >= e  for real features:  block(a) = 1 + (a+1) + C(a+2,2) + C(a+3,3)
 //
-// The number is used as the index into dense tables and as the key of sparse tables.
+// block(a) is the first number of a block, here for degree 3. Dense tables use the number as an index, sparse
+// tables as a key.
 #pragma once
 
 #include <algorithm>
@@ -24,7 +25,7 @@ using Key = std::uint64_t;
 enum class Basis { sets, monomials };
 
 struct Conjunction {
-  int size = 0;  // number of ranks in use; 0 for the constant
+  int size = 0;  // number of ranks used; 0 for the constant
   std::uint64_t ranks[4] = {0, 0, 0, 0};
 };
 
@@ -36,7 +37,7 @@ constexpr std::uint64_t choose3(std::uint64_t n) {
   const std::uint64_t pairs = choose2(n);
   return pairs % 3 == 0 ? pairs / 3 * (n - 2) : (n - 2) / 3 * pairs;
 }
-// For n up to 200,000, so that the product does not overflow.
+// Returns C(n, 4). n must be at most 200,000, so that the product does not overflow.
 constexpr std::uint64_t choose4(std::uint64_t n) {
   if (n < 4) return 0;
   const std::uint64_t triples = choose3(n);
@@ -52,7 +53,7 @@ class ConjunctionIndex {
   int degree() const { return degree_; }
   Basis basis() const { return basis_; }
 
-  // Returns the first number of the block of rank a, which is the number of conjunctions of smaller ranks.
+  // Returns the first number of the block of rank a: the number of conjunctions of smaller ranks.
   Key block(std::uint64_t a) const {
     const std::uint64_t shift = basis_ == Basis::monomials ? 1 : 0;
     Key first = 1 + a;
@@ -63,25 +64,25 @@ class ConjunctionIndex {
   }
   Key count(std::uint64_t features) const { return block(features); }
 
-  // Return offsets within a block: pairs begin at 1, triples and quadruples at these offsets.
+  // Return offsets within the block of a. Pairs begin at 1, triples and quadruples at these offsets.
   Key triples(std::uint64_t a) const { return 1 + a + (basis_ == Basis::monomials ? 1 : 0); }
   Key quadruples(std::uint64_t a) const {
     return triples(a) + choose2(basis_ == Basis::monomials ? a + 2 : a);
   }
-  // Return the offset, from the first triple or the first quadruple, of the conjunctions with second rank b.
-  // The third rank of quadruples also has the offset triangle().
+  // Return the offset of the conjunctions with second rank b, counted from the first triple or the first
+  // quadruple. The third rank of a quadruple also has the offset triangle().
   Key triangle(std::uint64_t b) const { return choose2(basis_ == Basis::monomials ? b + 1 : b); }
   Key tetrahedron(std::uint64_t b) const { return choose3(basis_ == Basis::monomials ? b + 2 : b); }
 
-  // Returns the largest number of features whose conjunctions all have 64-bit numbers.
+  // Returns the largest number of features of which all conjunctions have 64-bit numbers.
   std::uint64_t most_features() const {
     if (degree_ == 1) return std::numeric_limits<std::int32_t>::max();
     if (degree_ == 2) return 2'000'000'000;
     return degree_ == 3 ? 3'000'000 : 140'000;
   }
 
-  // Returns the conjunction of a number. Searches start at the ranks of `previous`, the conjunction of a
-  // smaller number, so that decoding ascending numbers takes a few steps per number.
+  // Returns the conjunction with this number. `previous` is the conjunction of a smaller number, from which
+  // the search starts, so that decoding ascending numbers takes a few steps each.
   Conjunction decode(Key key, const Conjunction& previous = {}) const {
     if (key == 0) return {};
     const std::uint64_t a =
@@ -105,8 +106,8 @@ class ConjunctionIndex {
   }
 
  private:
-  // Returns the largest rank for which a monotone predicate holds; it must hold for `low`. All ranks are at
-  // most most_features(), so the predicate does not overflow.
+  // Returns the largest rank for which a monotone predicate holds; it must hold for `low`. No rank exceeds
+  // most_features(), so the predicate cannot overflow.
   template <class Holds>
   std::uint64_t find_largest(const Holds& holds, std::uint64_t low) const {
     const std::uint64_t end = most_features() + 1;

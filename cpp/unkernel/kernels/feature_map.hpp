@@ -1,12 +1,12 @@
-// The coefficients of a polynomial feature map, phi_T(x) = c_T m_T(x) with m_T a monomial.
+// The coefficients c_T of a polynomial feature map, phi_T(x) = c_T m_T(x) with m_T a monomial.
 //
 //   kernel map   phi(x)'phi(z) = (gamma x'z + r)^d        (eq. (4) of Chang et al. 2010, any d <= 4)
 //                c^2 of x^p, |p| = k:  C(d,k) r^(d-k) gamma^k  k! / prod_i p_i!
 //   plain map    c = 1 for every monomial of degree <= d  (eq. (5))
 //
-// Over binary features x^2 = x, so all monomials with the same *support* T have the same value, and their c^2
-// add up: a set of k features has c^2 = D_k, the k-th finite difference at 0 of the kernel as a function of
-// the overlap (Yoshinaga & Kitsuregawa 2009).
+// Over binary features, x^2 = x. So all monomials with the same *support* T have the same value, and their
+// c^2 add up: a set of k features has c^2 = D_k. D_k is the k-th finite difference at 0 of the kernel as a
+// function of the overlap (Yoshinaga & Kitsuregawa 2009).
 #pragma once
 
 #include <cmath>
@@ -36,7 +36,7 @@ struct FeatureMap {
            repeats;
   }
 
-  // Returns c^2 of a set of `size` binary features: the sum over the monomials with that support.
+  // Returns c^2 of a set of `size` binary features: the sum over the monomials with this support.
   double set(int size) const {
     switch (size) {
       case 0: return monomial(0, 1);
@@ -63,9 +63,9 @@ struct FeatureMap {
   }
 };
 
-// The factors of sets in the score of a row whose values are not 0 or 1. The weight of a set is the sum of
-// the weights of its monomials, which have fixed proportions in training. So the factor of a set is the mean
-// of these monomials, weighted by their proportions. It is 1 if all values are 1.
+// The factors of sets in the score of a row with values other than 0 and 1. The weight of a set is the sum of
+// the weights of its monomials, whose proportions training fixes. So the factor of a set is the mean of these
+// monomials, weighted by their proportions. It is 1 if all values are 1.
 class SetFactors {
  public:
   explicit SetFactors(const FeatureMap& map) {

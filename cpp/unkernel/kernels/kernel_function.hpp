@@ -1,4 +1,5 @@
-// Kernel functions of support vector models, given x'z and, for RBF, the squared norms of x and z.
+// Kernel functions of support vector models: of the product x'z and, for RBF, of the squared norms of x and
+// z.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +17,7 @@ struct KernelFunction {
   double gamma;
   double coef0;
 
-  // Returns the kernel value. The norms are squared; only RBF uses norms.
+  // Returns the kernel value. The norms are squared; only RBF uses them.
   double operator()(double product, double row_norm, double vector_norm) const {
     switch (type) {
       case Type::linear: return product;
@@ -35,8 +36,8 @@ struct KernelFunction {
   }
 };
 
-// Replaces products x'z by kernel values. For RBF, replaces squared distances, which must be nonnegative, as
-// must gamma; results are within 1.25 ulp of the exact exp(-gamma distance).
+// Replaces products x'z by kernel values. For RBF, replaces squared distances instead, which must be
+// nonnegative, as must gamma. Results are within 1.25 ulp of the exact exp(-gamma distance).
 void kernel_values(const KernelFunction& kernel, double* values, std::size_t count);
 
 }  // namespace unkernel::kernels

@@ -1,8 +1,8 @@
-// The vectors that examples have besides their trees, and the kernels of these vectors.
+// The vectors that examples have in addition to trees, and the kernels of these vectors.
 //
 // An example has any number of vectors. The kernel of two examples is the sum over all pairs of their
-// vectors; if vectors are normalised, each term is divided by the square roots of the vectors' kernels with
-// themselves. The kernel is 0 if either example has no vector.
+// vectors. If vectors are normalised, each term is divided by the square roots of the two vectors' kernels
+// with themselves. The kernel is 0 if either example has no vector.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,8 @@ namespace unkernel::kernels {
 class VectorRows {
  public:
   VectorRows() = default;
-  // Example i has vectors offsets[i] .. offsets[i + 1] - 1, vector v the entries entry_offsets[v] ..
+  // Example i has the vectors offsets[i] .. offsets[i + 1] - 1. Vector v has the entries entry_offsets[v] ..
+  // entry_offsets[v + 1] - 1.
   VectorRows(const KernelFunction& kernel, bool normalize, std::span<const std::int64_t> offsets,
              std::span<const std::int64_t> entry_offsets, std::span<const std::int32_t> columns,
              std::span<const double> values);
@@ -47,7 +48,7 @@ class VectorRows {
 };
 
 // An inverted index of the vectors of chosen examples. Computing the kernels of one example with all chosen
-// examples takes time in proportion to the matching postings, plus one evaluation per vector.
+// examples takes time in proportion to the matching postings, plus one evaluation of the kernel per vector.
 class VectorIndex {
  public:
   VectorIndex(const KernelFunction& kernel, const VectorRows& rows, std::span<const std::int32_t> chosen);
@@ -63,11 +64,10 @@ class VectorIndex {
   };
 
   KernelFunction kernel_;
-  FlatMap<std::uint64_t, std::int32_t>
-      list_;  // column -> list number, counted from 1; column numbers may be arbitrary
-  std::vector<std::int64_t> begins_;  // of each list
+  FlatMap<std::uint64_t, std::int32_t> list_;  // column -> list number, from 1; columns may be any numbers
+  std::vector<std::int64_t> begins_;           // where each list begins
   std::vector<Posting> postings_;
-  std::vector<std::int32_t> example_;  // for each vector: its index among the chosen examples
+  std::vector<std::int32_t> example_;  // by vector: its index among the chosen examples
   std::vector<double> scales_;
   std::vector<double> squared_norms_;
 };

@@ -1,7 +1,7 @@
-// The groups of the nodes of a forest in another forest, which may grow.
+// Finds the groups of a forest's nodes in another forest, which may grow.
 //
-// Gives the groups of groups_in, but incrementally: after the other forest has grown, update() looks up only
-// its new nodes.
+// Returns the same groups as groups_in, but incrementally: after the other forest has grown, update() looks
+// up only its new nodes.
 #pragma once
 
 #include <cstddef>
@@ -15,13 +15,13 @@ namespace unkernel::kernels {
 
 class GrowingGroups {
  public:
-  // Refers to both forests; `forest` does not grow.
+  // Refers to both forests. `forest` must not grow.
   GrowingGroups(const TreeKernel& kernel, const Forest& forest, const Forest& growing);
 
   // Looks up the nodes added to `growing` since the last call.
   void update();
 
-  // Returns the group of a node of `forest` among the groups of `growing`, or -1.
+  // Returns the group of a node of `forest` in `growing`, or -1.
   std::int32_t group(NodeId node) const;
 
  private:
@@ -33,16 +33,16 @@ class GrowingGroups {
   const Forest& forest_;
   const Forest& growing_;
   std::size_t matched_nodes_ = 0;  // nodes of `growing` that have been looked up
-  // For each label, production and node of `forest`: its number in `growing`, or -1. Vectors that the kernel
-  // does not need are empty.
+  // By label, production and node of `forest`: its number in `growing`, or -1. Vectors that the kernel does
+  // not need are empty.
   std::vector<std::int32_t> labels_;
   std::vector<std::int32_t> productions_;
   std::vector<NodeId> nodes_;
-  // For each label and node of `growing`: its number in `forest`, or -1.
+  // By label and node of `growing`: its number in `forest`, or -1.
   std::vector<std::int32_t> label_in_forest_;
   std::vector<NodeId> node_in_forest_;
   std::int32_t matched_productions_ = 0;
-  std::vector<std::int32_t> children_;  // children of the node that is looked up
+  std::vector<std::int32_t> children_;  // children of the node being looked up
 };
 
 }  // namespace unkernel::kernels

@@ -43,7 +43,7 @@ class NodeDelta {
  private:
   TreeKernel kernel_;
   const Forest& forest_;
-  std::vector<double> constants_;  // for the subtree kernel
+  std::vector<double> constants_;  // for the subtree kernel only
   PartialTreeSum partial_;
 };
 

@@ -8,8 +8,8 @@
 namespace unkernel::kernels {
 namespace {
 
-// Calls step(lane, k) for k below `count`, with lanes 0 .. 3 in turn: the sums of the lanes do not wait for
-// each other.
+// Calls step(lane, k) for k below `count`, with lanes 0 .. 3 in turn, so that the sums of the lanes do not
+// wait for each other.
 template <class Step>
 inline void run_in_lanes(std::size_t count, const Step& step) {
   std::size_t k = 0;
@@ -79,7 +79,7 @@ void ProductionScorer::release_children(const Node& node) {
 }
 
 // If the node is the only child of its parent, and the parent has no parent, adds the scores of both nodes in
-// one pass and returns true.
+// one pass. Returns whether it did.
 bool ProductionScorer::sum_up_with_parent(Node& node, const TreeRow& tree, std::size_t place, double* sums) {
   if (node.uses != 1 || !weights_.has_parents()) return false;
   Node& parent = nodes_[at(node.user)];
@@ -131,8 +131,8 @@ ProductionScorer::FirstChild ProductionScorer::add_runs(Node& node, const ChildM
           match.list.begin + match.list.size};
 }
 
-// Multiplies by the factors of the children after the first child. Begins with children whose Delta is the
-// same for all nodes, because such a child changes few nodes. The row is not needed after the last child.
+// Multiplies by the factors of all children after the first. Begins with children whose Delta is the same for
+// all nodes, because such a child changes few nodes. The row is not needed after the last child.
 void ProductionScorer::multiply_lists(Node& node, const FirstChild& first, const double* of_parents) {
   later_children_.clear();
   for (const bool is_constant : {true, false}) {
@@ -166,8 +166,8 @@ void ProductionScorer::multiply_lists(Node& node, const FirstChild& first, const
   spare_.push_back(std::move(node.row));
 }
 
-// Multiplies by the factors 1 + excess_of(k) at positions[k], for the node and its parent. Reads the row of
-// the node if `reads`, and writes it if `writes`.
+// Multiplies by the factors 1 + excess_of(k) at positions[k], for the node and its parent. If `reads`, reads
+// the row of the node; if `writes`, writes it.
 template <bool reads, bool writes, class ExcessOf>
 void ProductionScorer::multiply_both(Node& node, const FirstChild& first,
                                      std::span<const std::int32_t> positions, const ExcessOf& excess_of,
@@ -200,7 +200,7 @@ void ProductionScorer::multiply_both(Node& node, const FirstChild& first,
   add_at(positions, of_parents, parent_sums_);
 }
 
-// Sums the scores of a node. The factors of the first child come first, while the row is 0 everywhere.
+// Sums the scores of a node. Begins with the factors of the first child, while the row is 0 everywhere.
 void ProductionScorer::sum_up(Node& node) {
   std::copy_n(weights_.of_group(node.group), node_sums_.size(), node_sums_.begin());
   const auto matches = plan_.matches(node);
@@ -253,7 +253,7 @@ void ProductionScorer::multiply_runs(Node& node, const ChildMatch& match, bool k
 }
 
 // Multiplies the k-th of `size` neighbours by the factor 1 + scale (1 + below(k)). Unless `row` is null,
-// stores the factors minus 1 in `row`.
+// stores the factors minus 1 in it.
 template <class Below>
 void ProductionScorer::multiply_stretch(double* row, std::size_t size, double scale, const Below& below,
                                         const double* weights_of_nodes) {
@@ -279,8 +279,7 @@ void ProductionScorer::multiply_stretch(double* row, std::size_t size, double sc
       {row, size}, [](std::size_t k) { return k; }, weights_of_nodes, node_sums_.size(), node_sums_.data());
 }
 
-// Multiplies by the factors of the only child of nodes, run by run: the children of the nodes of a run are
-// neighbours.
+// Multiplies by the factors of an only child, run by run: the children of the nodes in a run are neighbours.
 void ProductionScorer::multiply_stretches(Node& node, const ChildMatch& match, bool keeps_row) {
   const Node& child = nodes_[at(match.child)];
   const std::span<const TreeIndex::Run> runs = index_.runs(match.list);
@@ -294,7 +293,7 @@ void ProductionScorer::multiply_stretches(Node& node, const ChildMatch& match, b
   }
 }
 
-// Multiplies by the factors of all other first children, node by node.
+// Multiplies by the factors of any other first child, node by node.
 void ProductionScorer::multiply_first(Node& node, const ChildMatch& match, bool keeps_row) {
   const Node& child = nodes_[at(match.child)];
   const std::size_t begin = at(match.list.begin);
@@ -371,7 +370,7 @@ void ProductionScorer::add_at(std::span<const std::int32_t> positions, const dou
   add_all_columns(std::span(values_).first(positions.size()), position_of, weights, sums.size(), sums.data());
 }
 
-// Resets the row to zeros for reuse by another node.
+// Resets the row to zeros, so that another node can use it.
 void ProductionScorer::release(Node& node) {
   if (node.row == nullptr) return;
   double* row = node.row.get();

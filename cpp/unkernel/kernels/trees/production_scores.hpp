@@ -2,11 +2,11 @@
 //
 //   s(u) = scale(u) sum_v f(v) r(v),    r(v) = prod_k (1 + Delta(child k of u, child k of v))
 //
-// over the nodes v in the block of u's group, where a factor is 1 unless the children match. r is multiplied
-// by the factors of one child after another, and the sum is updated: a factor 1 + d for the nodes in a list L
-// adds sum over v in L of f(v) r(v) d. So no separate pass sums the row r, and r is stored only if a later
-// child or a parent needs it. The factors of the first child are multiplied run by run, with the sum of f
-// over each run.
+// where v are the nodes in the block of u's group, f(v) is the weight of v, and a factor is 1 unless the
+// children match. The factors of one child after another are multiplied into r, and the sum is updated: a
+// factor 1 + d for the nodes in a list L adds the sum of f(v) r(v) d over v in L. So no separate pass sums
+// the row r, and r is stored only if a later child or a parent needs it. The factors of the first child are
+// multiplied run by run, using the sum of f over each run.
 //
 // Cost     about a nanosecond per node with a matching child that is not the first; less for the first child
 // Memory   8 bytes times the largest block for each stored row, per thread
@@ -24,10 +24,10 @@
 
 namespace unkernel::kernels {
 
-// Use one object per thread.
+// Scores trees. Each thread needs its own object.
 class ProductionScorer {
  public:
-  // See TreePlan.
+  // See TreePlan for `groups`.
   ProductionScorer(const TreeWeights& weights, const Forest& forest, std::span<const std::int32_t> groups)
       : weights_(weights),
         index_(weights.index()),
@@ -44,7 +44,7 @@ class ProductionScorer {
     std::unique_ptr<double[]> row;  // r - 1 for all nodes of the block; null if it is 0 everywhere
   };
 
-  // The factors of the first child, for rows that do not include these factors.
+  // The factors of the first child, for rows that do not yet include them.
   struct FirstChild {
     double excess(std::int32_t i) const {
       const bool matches = i >= begin && i < end;
@@ -87,11 +87,11 @@ class ProductionScorer {
   const TreeIndex& index_;
   TreePlan plan_;
   std::vector<Node> nodes_;
-  std::vector<double> node_sums_;                  // for each score: the sum of f r
-  std::vector<double> parent_sums_;                // for each score: the sum of f r for the parent
-  std::vector<double> values_;                     // factors of weights that are about to be added
+  std::vector<double> node_sums_;                  // by score: the sum of f r
+  std::vector<double> parent_sums_;                // by score: the sum of f r for the parent
+  std::vector<double> values_;                     // factors of the weights to add next
   std::vector<std::unique_ptr<double[]>> spare_;   // rows of zeros
-  std::vector<double> zeros_;                      // used as the row of a child without a row
+  std::vector<double> zeros_;                      // the row of a child that has none
   std::vector<const ChildMatch*> later_children_;  // children after the first
 };
 

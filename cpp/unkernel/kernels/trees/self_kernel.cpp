@@ -9,7 +9,7 @@
 namespace unkernel::kernels {
 namespace {
 
-// Above this number of nodes, a table of all pairs is too large.
+// With more nodes than this, a table of all pairs is too large.
 constexpr std::size_t most_nodes_in_table = 1024;
 
 // Sums the kernel of a tree with itself over an index of the tree.

@@ -1,4 +1,5 @@
-// The kernel of a tree with itself, for norms. Use one object per thread; it reuses its buffers.
+// Computes the kernel of a tree with itself, for norms. Reuses its buffers, so each thread needs its own
+// object.
 #pragma once
 
 #include <cstddef>
@@ -16,9 +17,8 @@ class SelfKernel {
  public:
   SelfKernel(const TreeKernel& kernel, const Forest& forest);
 
-  // Returns the kernel. The row must ascend and be closed: it contains the children of its nodes, except
-  // leaves that the kernel ignores. Small trees use a table of all pairs of nodes, large trees an index of
-  // the tree.
+  // Returns the kernel. The nodes of the row must ascend and include the children of each node, except leaves
+  // that the kernel ignores. Small trees use a table of all pairs of nodes, large trees an index of the tree.
   double operator()(const TreeRow& row, const Monitor& monitor);
 
  private:
@@ -30,9 +30,9 @@ class SelfKernel {
   const Forest& forest_;
   NodeDelta delta_;
   std::vector<std::int32_t> place_;              // by node of the forest: its position in the row, or -1
-  std::vector<std::int32_t> last_in_group_;      // the last node of the row in each group, or -1
-  std::vector<std::int32_t> previous_in_group_;  // for each node of the row: the previous node in its group
-  std::vector<double> deltas_;                   // by position in the row, the larger position first
+  std::vector<std::int32_t> last_in_group_;      // by group: the last node of the row in it, or -1
+  std::vector<std::int32_t> previous_in_group_;  // by node of the row: the previous node in its group
+  std::vector<double> deltas_;                   // by two positions in the row, the larger one first
   std::size_t width_ = 0;
 };
 

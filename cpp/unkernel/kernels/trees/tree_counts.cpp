@@ -16,14 +16,13 @@ namespace {
 
 constexpr std::int64_t examples_at_once = 256;
 
-// Counts the nodes of one tree at a time. Use one object per thread.
+// Counts the nodes of one tree at a time. Each thread needs its own object.
 class Counter {
  public:
   Counter(const TreeKernel& kernel, const Forest& forest)
       : kernel_(kernel), forest_(forest), multiplicity_(forest.size(), 0.0), self_kernel_(kernel, forest) {}
 
-  // Lists the nodes of the tree that the kernel considers, in ascending order, with their numbers of
-  // occurrences.
+  // Lists the nodes of the tree that the kernel uses, in ascending order, with their numbers of occurrences.
   void count(NodeId root) {
     nodes.clear();
     weights.clear();
@@ -56,7 +55,7 @@ class Counter {
     }
   }
 
-  // Divides the weights by the square root of the kernel of the tree with itself, unless this kernel is 0.
+  // Divides the weights by the square root of the kernel of the tree with itself, unless the kernel is 0.
   void normalize(const Monitor& monitor) {
     const double kernel = self_kernel_({nodes, weights}, monitor);
     if (!std::isfinite(kernel)) {
@@ -81,7 +80,7 @@ class Counter {
   SelfKernel self_kernel_;
 };
 
-// The rows of the examples of a task.
+// The rows of the examples in one task.
 struct Piece {
   std::vector<std::int64_t> ends;
   std::vector<NodeId> nodes;

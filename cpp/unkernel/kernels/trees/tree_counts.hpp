@@ -1,7 +1,7 @@
-// Examples as counts of the distinct subtrees in their trees.
+// Represents examples by counts of the distinct subtrees in their trees.
 //
-// A row has the distinct nodes of an example's tree that a kernel considers, in ascending order (children
-// before parents), and their numbers of occurrences. In normalised rows, these numbers are divided by the
+// A row lists the distinct nodes of an example's trees that a kernel uses, in ascending order (children
+// before parents), with their numbers of occurrences. In normalised rows, these numbers are divided by the
 // square root of the kernel of the tree with itself. A node takes 12 bytes.
 #pragma once
 
@@ -32,7 +32,8 @@ class TreeCounts {
   std::size_t entries() const { return nodes_.size(); }
 
   // Counts the nodes of examples. Example i has the trees roots[offsets[i]] .. roots[offsets[i + 1] - 1]; a
-  // root of -1 is an empty tree. The counts of the trees of an example are normalised separately, then added.
+  // root of -1 is an empty tree. If an example has several trees, their counts are normalised separately,
+  // then added.
   static TreeCounts count(const TreeKernel& kernel, const Forest& forest,
                           std::span<const std::int64_t> offsets, std::span<const NodeId> roots,
                           bool normalize, Threads threads);

@@ -40,7 +40,7 @@ void add_tree_kernels(const ExampleKernel& kernel, const KernelMatrix& matrix, i
   }
 }
 
-// Calls take(i, kernels) with the vector kernels of each chosen left row with all chosen right rows.
+// Calls take(i, kernels) with the vector kernels of each chosen left row and all chosen right rows.
 template <class Take>
 void for_vector_kernels(const ExampleKernel& kernel, const KernelMatrix& matrix, int threads,
                         const Monitor& monitor, const Take& take) {
@@ -88,8 +88,7 @@ std::vector<double> kernel_rows(const ExampleKernel& kernel, const KernelMatrix&
   return values;
 }
 
-// Calls body(first, rows) for pieces of the left examples, such that a piece of the matrix has at most 4 Mi
-// values.
+// Calls body(first, rows) for pieces of the left examples, each with at most 4 Mi values of the matrix.
 template <class Body>
 void for_each_piece(std::span<const std::int32_t> left, std::size_t columns, const Body& body) {
   constexpr std::size_t most_values = std::size_t{1} << 22;
@@ -199,7 +198,7 @@ void ExampleMachine::add_tree_scores(const ExampleSet& examples, const Groups& g
   for (std::size_t i = 0; i < scores.size(); ++i) sums[i] += weight * scores[i];
 }
 
-// Adds weighted kernel values. If the kernel is a sum, adds only the kernels of vectors, because
+// Adds weighted kernel values. For the kernel `sum`, adds only the kernels of vectors, because
 // add_tree_scores adds the scores of trees.
 void ExampleMachine::add_kernel_sums(const ExampleSet& examples, std::span<const std::int32_t> chosen,
                                      int threads, const Monitor& monitor, std::span<double> sums) const {

@@ -1,6 +1,6 @@
 // Examples that consist of trees and vectors, and kernel machines over them.
 //
-// An example has trees in some *channels* and vectors in other channels. The kernel of two examples is
+// An example has trees in some *channels*, and vectors in other channels. The kernel of two examples is
 //
 //   trees     T = sum over channels of the tree kernel
 //   vectors   V = sum over channels of the vector kernel
@@ -8,7 +8,7 @@
 //   product   T V
 //
 // Models with the kernels `trees` and `sum` are scored through weighted nodes (tree_scores.hpp). With the
-// kernel `product`, kernel values with all examples of the model are computed and summed.
+// kernel `product`, the kernel values with all examples of the model are computed and summed.
 #pragma once
 
 #include <cstddef>
@@ -39,7 +39,7 @@ struct ExampleKernel {
 
 struct ExampleSet {
   std::shared_ptr<const Forest> forest;
-  std::vector<NodeId> order;  // nodes_in_order; for the right examples of matrices, and for support examples
+  std::vector<NodeId> order;  // nodes_in_order; only for right examples and support examples
   std::size_t size = 0;
   std::vector<TreeCounts> trees;    // one per channel
   std::vector<VectorRows> vectors;  // one per channel
@@ -51,7 +51,7 @@ std::vector<std::int32_t> all_of(const ExampleSet& set);
 // Returns the kernel of each example with itself.
 std::vector<double> self_kernels(const ExampleKernel& kernel, const ExampleSet& set, Threads threads);
 
-// The kernels of chosen left examples with chosen right examples; see GramTask.
+// Selects the kernels of chosen left examples with chosen right examples; see GramTask.
 struct KernelMatrix {
   const ExampleSet& left;
   std::span<const std::int32_t> left_chosen;
@@ -74,21 +74,21 @@ class ExampleMachine {
   const Forest& forest() const { return *set_->forest; }
   std::size_t memory() const;
 
-  // Makes scoring faster, for machines that score many examples: see TreeWeights::add_up_parents.
+  // Speeds up scoring for machines that score many examples; see TreeWeights::add_up_parents.
   void prepare_for_many() {
     for (TreeWeights& weights : trees_) weights.add_up_parents();
   }
 
-  // For each channel: the index groups of all nodes of the examples' forest.
+  // By channel: the index groups of all nodes in the examples' forest.
   using Groups = std::vector<std::vector<std::int32_t>>;
   Groups groups_of(const ExampleSet& examples) const;
 
-  // Adds the scores of the chosen examples (if `chosen` is empty: of all examples) to `sums`, row-major.
+  // Adds the scores of the chosen examples to `sums`, row-major. An empty `chosen` stands for all examples.
   void add_scores(const ExampleSet& examples, std::span<const std::int32_t> chosen, int threads,
                   const Monitor& monitor, std::span<double> sums) const {
     add_scores(examples, groups_of(examples), chosen, threads, monitor, sums);
   }
-  // Does the same, given groups_of(examples), for callers that score the examples in several calls.
+  // Does the same with groups_of(examples), which callers pass if they score the examples in several calls.
   void add_scores(const ExampleSet& examples, const Groups& groups, std::span<const std::int32_t> chosen,
                   int threads, const Monitor& monitor, std::span<double> sums) const;
 

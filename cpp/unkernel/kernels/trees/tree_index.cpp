@@ -51,8 +51,8 @@ void TreeIndex::arrange(const Forest& forest, std::span<const NodeId> nodes) {
   }
 }
 
-// Indexes children by position, for kernels of productions, where all nodes of a group have the same number
-// of children.
+// Indexes children by position. For kernels of productions, where all nodes of a group have equally many
+// children.
 void TreeIndex::index_places(const Forest& forest, std::span<const std::int32_t> number_of) {
   std::vector<std::int32_t> child_groups;
   child_base_.reserve(group_count());
@@ -134,7 +134,7 @@ void TreeIndex::list_runs(std::int32_t group, std::int32_t child_group, bool has
   runs_.push_back({first + end, -1 - child_group});
 }
 
-// Indexes children by label, for partial trees, where a child may match any child with the same label.
+// Indexes children by label. For partial trees, where a child may match any child with the same label.
 void TreeIndex::index_children(const Forest& forest, std::span<const std::int32_t> number_of) {
   child_begin_.push_back(0);
   std::vector<std::pair<std::uint64_t, std::int32_t>> entries;  // (group, child group), class

@@ -2,11 +2,12 @@
 //
 // The nodes of a group are contiguous: the group's *block*. Within a block, nodes whose first children are in
 // the same group are contiguous. For each (group, position, group of a child), a list contains the nodes with
-// such a child at this position. For the first position, the list is a range, divided into *runs* of nodes
-// with the same first child (or, if the nodes have only one child, with consecutive children). For partial
-// trees, the nodes of a group with the same production are contiguous and form a *class*, and for each
-// (group, group of a child), a list contains the classes that have such a child at any position. Delta(u, v)
-// differs from the constant of the group only if v is in a list for a child of u.
+// such a child at this position. For the first position, the list is a range. A range is divided into *runs*
+// of nodes with the same first child or, if the nodes have only one child, with consecutive children.
+//
+// For partial trees, the nodes of a group with the same production are contiguous, and form a *class*. For
+// each (group, group of a child), a list contains the classes that have such a child at any position.
+// Delta(u, v) differs from the constant of the group only if v is in a list for a child of u.
 //
 // Memory   about 20 bytes per node, 12 per child and 40 per list
 #pragma once
@@ -25,22 +26,22 @@ namespace unkernel::kernels {
 class TreeIndex {
  public:
   struct List {
-    std::int32_t begin = 0;  // of a range: in the block; of a list: in listed_
+    std::int32_t begin = 0;  // of a range: position in the block; of a list: position in listed_
     std::int32_t size = 0;
-    // Of a range: its first run. Of a list with more than half of the block: the begin, in listed_, of the
-    // nodes that are not in the list. Of any other list: -1.
+    // For a range: its first run. For a list with more than half of the block: where, in listed_, the nodes
+    // begin that are not in the list. For any other list: -1.
     std::int32_t complement_begin = -1;
     std::int32_t complement_size = 0;
   };
 
-  // Neighbouring nodes of a block with the same first child; or, for nodes with a single child, neighbouring
-  // nodes whose children are neighbours.
+  // Neighbouring nodes of a block with the same first child. If nodes have a single child, neighbouring nodes
+  // whose children are neighbours.
   struct Run {
     std::int32_t begin;  // the number of the first node
     std::int32_t child;  // position of the first child of the first node; see runs()
   };
 
-  // Indexes these nodes of the forest, which must be in the order of nodes_in_order and include the children
+  // Indexes these nodes of the forest. They must be in the order of nodes_in_order, and include the children
   // of each node, except leaves that the kernel ignores.
   TreeIndex(const TreeKernel& kernel, const Forest& forest, std::span<const NodeId> nodes);
 
@@ -49,7 +50,7 @@ class TreeIndex {
   std::size_t group_count() const { return block_begin_.size() - 1; }
   std::size_t largest_block() const { return largest_block_; }
 
-  // Returns the number of a forest group in this index, or -1 if the index has no node of the group.
+  // Returns the number of a forest group in this index, or -1 if the index has no node of this group.
   std::int32_t group(std::int32_t forest_group) const {
     return static_cast<std::size_t>(forest_group) < group_map_.size() ? group_map_[at(forest_group)] : -1;
   }
@@ -57,9 +58,9 @@ class TreeIndex {
     return static_cast<std::size_t>(block_begin_[at(group)]);
   }
   std::size_t block_size(std::int32_t group) const { return block_begin(group + 1) - block_begin(group); }
-  // For kernels of productions: returns the number of children of each node of the group.
+  // Returns how many children each node of the group has. Only for kernels of productions.
   std::size_t arity(std::int32_t group) const { return at(arity_[at(group)]); }
-  // Returns Delta of nodes of the group without matching children.
+  // Returns the Delta of nodes of the group that have no matching children.
   double constant(std::int32_t group) const { return constants_.empty() ? constant_ : constants_[at(group)]; }
 
   NodeId node(std::size_t number) const { return node_[number]; }
@@ -74,29 +75,29 @@ class TreeIndex {
     return list == nullptr ? List{} : *list;
   }
   std::span<const std::int32_t> listed(const List& list) const { return part(list.begin, list.size); }
-  // Returns, for each node of the list, the position of its matching child within the child's block.
+  // Returns, for each node of the list, the position of its matching child in the child's block.
   const std::int32_t* listed_children(const List& list) const { return listed_child_.data() + list.begin; }
   std::span<const std::int32_t> not_listed(const List& list) const {
     return part(list.complement_begin, list.complement_size);
   }
 
-  // Returns the runs of a range, numbered from list.complement_begin on. A run ends at the begin of the next
-  // run. An entry after the last run has the end of the range, and -1 - g for the group g of the children.
+  // Returns the runs of a range, which are numbered from list.complement_begin on. A run ends where the next
+  // run begins. An entry after the last run has the end of the range, and -1 - g for the group g of the
+  // children.
   std::span<const Run> runs(const List& range) const {
     return std::span(runs_).subspan(at(range.complement_begin), at(range.complement_size));
   }
   std::span<const Run> all_runs() const { return runs_; }
-  // For kernels of productions: returns the number of the first run of a group.
+  // Returns the number of the first run of a group. Only for kernels of productions.
   std::size_t first_run(std::int32_t group) const { return static_cast<std::size_t>(first_run_[at(group)]); }
 
-  // Returns, for each node of the group, the position of its child at position `place` within the child's
-  // block.
+  // Returns, for each node of the group, the position of its child `place` in the child's block.
   const std::int32_t* child_positions(std::int32_t group, std::size_t place) const {
     return child_position_.data() + child_base_[at(group)] +
            static_cast<std::ptrdiff_t>(place * block_size(group));
   }
 
-  // For partial trees: the contiguous nodes of one production.
+  // The contiguous nodes of one production, for partial trees.
   struct Class {
     std::int32_t begin;  // in the block
     std::int32_t size;
@@ -104,7 +105,7 @@ class TreeIndex {
   const Class& production_class(std::int32_t number) const { return classes_[at(number)]; }
   std::size_t class_count() const { return classes_.size(); }
 
-  // For partial trees: a child of a node, given by its group and its position within its block.
+  // A child of a node, given by its group and its position in the block of the group. For partial trees.
   struct Child {
     std::int32_t group;
     std::int32_t position;
@@ -133,13 +134,13 @@ class TreeIndex {
 
   TreeKernel kernel_;
   double constant_;
-  std::vector<double> constants_;  // one per group; for the subtree kernel only
+  std::vector<double> constants_;  // by group; for the subtree kernel only
   std::vector<std::int32_t> group_map_;
   std::vector<std::int32_t> block_begin_;
   std::vector<std::int32_t> group_;
   std::vector<NodeId> node_;
   std::size_t largest_block_ = 0;
-  std::vector<std::int64_t> first_place_;  // by group: number of its first child position, in order of groups
+  std::vector<std::int64_t> first_place_;  // by group: the number of its first child position
   std::vector<std::int32_t> arity_;
   std::vector<std::ptrdiff_t> child_base_;
   std::vector<std::int32_t> child_position_;

@@ -26,7 +26,7 @@ std::vector<std::int32_t> find_labels(const Forest& forest, const Forest& known)
   return labels;
 }
 
-// Looks up each production once, because many nodes share a production.
+// Looks up each production only once, because many nodes share it.
 std::vector<std::int32_t> find_productions(const Forest& forest, const Forest& known,
                                            std::span<const std::int32_t> labels) {
   constexpr std::int32_t not_looked_up = -2;
@@ -63,9 +63,9 @@ std::vector<std::int32_t> find_nodes(const Forest& forest, const Forest& known,
   return nodes;
 }
 
-// Orders nodes with one child, if these children are in one group, in the order of the children, so that
-// Delta of the children is read in sequence. Begins with the groups that occur first in the forest: in chains
-// of nodes with one child, these are mostly the groups of the children.
+// Orders nodes with one child by this child, if the children are all in one group, so that the children's
+// Delta is read in sequence. Begins with the groups that occur first in the forest: in chains of nodes with
+// one child, these are mostly the groups of the children.
 void follow_only_children(const TreeKernel& kernel, const Forest& forest, std::span<NodeId> nodes) {
   std::vector<std::size_t> rank(forest.size(), 0);
   for (std::size_t i = 0; i < nodes.size(); ++i) rank[static_cast<std::size_t>(nodes[i])] = i;
@@ -138,7 +138,7 @@ std::vector<NodeId> nodes_in_order(const TreeKernel& kernel, const Forest& fores
                                    std::span<const NodeId> chosen) {
   struct Sorted {
     std::int32_t group;
-    std::int32_t part;  // of the group: the group of the first child, or the production
+    std::int32_t part;  // the group of the first child, or the production
     NodeId first_child;
     NodeId node;
     auto operator<=>(const Sorted&) const = default;
@@ -187,8 +187,8 @@ void ChildPattern::match(std::span<const std::int32_t> left, std::span<const std
       throw NotEnoughMemory("nodes with " + std::to_string(left.size()) + " and " +
                             std::to_string(right.size()) + " children have more than " +
                             std::to_string(most_pairs_at_all) +
-                            " pairs of children of the same label: the kernel of partial trees is not made "
-                            "for so many; divide such nodes, or use another kernel");
+                            " pairs of children of the same label, too many for the kernel of partial "
+                            "trees; divide such nodes, or use another kernel");
     }
   }
   if (!is_small()) return;
@@ -207,15 +207,14 @@ double ChildPattern::sum(const double* deltas) const {
   if (count == 1) return deltas[0];
   if (count == 2) return deltas[0] + deltas[1] + follows_[most_pairs] * deltas[0] * deltas[1];
   double total = 0.0;
-  std::array<double, most_pairs>
-      ending;  // sums over subsequences of the current length that end in this pair
+  std::array<double, most_pairs> ending;  // sums over subsequences of the current length that end here
   for (std::size_t k = 0; k < count; ++k) {
     ending[k] = deltas[k];
     total += deltas[k];
   }
   for (std::size_t length = 2; length <= longest_subsequence; ++length) {
     double sum_of_length = 0.0;
-    for (std::size_t k = count; k-- > 0;) {  // backwards: earlier entries still belong to the previous length
+    for (std::size_t k = count; k-- > 0;) {  // backwards: earlier entries have the previous length
       double before = 0.0;
       for (std::size_t l = 0; l < k; ++l) before += follows_[k * most_pairs + l] * ending[l];
       ending[k] = deltas[k] * before;
@@ -244,8 +243,8 @@ double PartialTreeSum::operator()(std::size_t height, std::size_t width, FillRow
   return mu_ * (lambda_ * lambda_ + sum);
 }
 
-// A subsequence that ends in a pair consists of the pair and a shorter subsequence that ends before the pair
-// on both sides.
+// Computes the next row. A subsequence that ends in a pair consists of this pair and a shorter subsequence
+// that ends before it on both sides.
 void PartialTreeSum::add_row(std::size_t width, std::size_t longest) {
   const double squared = lambda_ * lambda_;
   std::copy(deltas_.begin(), deltas_.end(), ending_.begin());

@@ -33,7 +33,7 @@ double TreePairs::operator()(const TreeRow& left, const TreeRow& right) {
       pairs_.push_back({left_grouped_[i].index, right_grouped_[k].index});
     }
   }
-  // Rows are ascending, so in this order pairs come after the pairs of their children.
+  // Rows ascend, so this order puts each pair after the pairs of its children.
   std::ranges::sort(pairs_, [](const Pair& a, const Pair& b) {
     return a.left != b.left ? a.left < b.left : a.right < b.right;
   });
@@ -57,7 +57,7 @@ double TreePairs::operator()(const TreeRow& left, const TreeRow& right) {
   return sum;
 }
 
-// Returns Delta of two children: 0 unless they are a pair.
+// Returns the Delta of two children; 0 unless they form a pair.
 double TreePairs::child_delta(NodeId left, NodeId right) const {
   const std::int32_t i = left_index_[static_cast<std::size_t>(left)];
   const std::int32_t j = right_index_[static_cast<std::size_t>(right)];

@@ -1,4 +1,4 @@
-// The kernel of two trees from all pairs of their nodes: computes one value at a time, as a baseline for
+// Computes the kernel of two trees from all pairs of their nodes, one value at a time. A baseline for
 // comparisons.
 #pragma once
 
@@ -12,13 +12,13 @@
 
 namespace unkernel::kernels {
 
-// Reuses its buffers. Use one object per thread.
+// Reuses its buffers, so each thread needs its own object.
 class TreePairs {
  public:
   TreePairs(const TreeKernel& kernel, const Forest& forest);
 
-  // Returns the sum over nodes of both rows of weight * weight' * Delta. Rows must be ascending and closed:
-  // they contain the children of their nodes, except leaves that the kernel ignores.
+  // Returns the sum over nodes of both rows of weight * weight' * Delta. The nodes of a row must ascend and
+  // include the children of each node, except leaves that the kernel ignores.
   double operator()(const TreeRow& left, const TreeRow& right);
 
  private:
@@ -36,7 +36,7 @@ class TreePairs {
   NodeDelta delta_;
   std::vector<GroupedNode> left_grouped_;
   std::vector<GroupedNode> right_grouped_;
-  std::vector<std::int32_t> left_index_;  // for each node of the forest: its index in the row
+  std::vector<std::int32_t> left_index_;  // by node of the forest: its index in the row
   std::vector<std::int32_t> right_index_;
   std::vector<double> deltas_;  // left x right
   std::size_t width_ = 0;

@@ -1,5 +1,5 @@
-// Matches the nodes of a tree with the nodes of an index. The plan does not depend on weights, so it serves
-// both kernel values and scores.
+// Matches the nodes of a tree with the nodes of an index. The plan does not depend on weights, so both kernel
+// values and scores use it.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 
 namespace unkernel::kernels {
 
-// A child of a node, and the nodes of the index whose child at the same place has the same group.
+// A child of a node, and the nodes of the index whose child at the same place is in the same group.
 struct ChildMatch {
   TreeIndex::List list;
   std::int32_t child;  // index into the nodes of the tree
@@ -21,9 +21,9 @@ struct ChildMatch {
 
 struct PlannedNode {
   std::int32_t group = -1;
-  std::int32_t uses = 0;  // number of parents that have not been processed
+  std::int32_t uses = 0;  // number of parents not yet processed
   std::int32_t user = 0;  // the last parent: index into the nodes of the tree
-  double scale = 0.0;     // Delta with all nodes of the group except the listed ones
+  double scale = 0.0;     // Delta with all nodes of the group that are not listed
   std::size_t first_match = 0;
   std::size_t matches = 0;
 };
@@ -31,7 +31,7 @@ struct PlannedNode {
 class TreePlan {
  public:
   // `groups` maps each node of `forest` to its group in the index, or -1. If trees and index have different
-  // forests, compute it with groups_in, then TreeIndex::group.
+  // forests, groups_in and then TreeIndex::group compute it.
   TreePlan(const TreeIndex& index, const Forest& forest, std::span<const std::int32_t> groups)
       : index_(index), forest_(&forest), groups_(groups) {
     make_places();
@@ -39,14 +39,14 @@ class TreePlan {
   // Switches to trees of another forest; keeps the buffers.
   void use(const Forest& forest, std::span<const std::int32_t> groups);
 
-  // Fills nodes[i] for each ids[i], `Node` being derived from PlannedNode. The ids must be ascending and
-  // include the children of each node, except leaves that the kernel ignores.
+  // Fills nodes[i] for each ids[i]; `Node` must be derived from PlannedNode. The ids must ascend and include
+  // the children of each node, except leaves that the kernel ignores.
   template <class Node>
   void make(std::span<const NodeId> ids, std::vector<Node>& nodes);
 
   const Forest& forest() const { return *forest_; }
   std::int32_t group(NodeId node) const { return groups_[static_cast<std::size_t>(node)]; }
-  // Returns the index of a node in the tree that was planned last; only for nodes of that tree.
+  // Returns the index of a node in the tree that was planned last. The node must be in this tree.
   std::size_t place(NodeId node) const {
     return static_cast<std::size_t>(place_[static_cast<std::size_t>(node)]);
   }
@@ -63,9 +63,9 @@ class TreePlan {
   const TreeIndex& index_;
   const Forest* forest_;
   std::span<const std::int32_t> groups_;
-  // For each node of the forest: its index in the tree that was planned last. Entries are written for the
-  // nodes of a tree before they are read. The others are not initialised, because a forest is large and its
-  // trees are small.
+  // By node of the forest: its index in the tree that was planned last. Entries are written for the nodes of
+  // a tree before they are read. All others stay uninitialised, because a forest is large and its trees are
+  // small.
   std::unique_ptr<std::int32_t[]> place_;
   std::size_t places_ = 0;
   std::vector<ChildMatch> matches_;
@@ -103,7 +103,7 @@ void TreePlan::make(std::span<const NodeId> ids, std::vector<Node>& nodes) {
 template <class Node>
 void TreePlan::find_matches(std::size_t i, NodeId id, std::vector<Node>& nodes) {
   const bool by_place = index_.kernel().by_production();
-  const bool skip_leaves = by_place && index_.kernel().has_leaves();  // else leaves have no group
+  const bool skip_leaves = by_place && index_.kernel().has_leaves();  // otherwise, leaves have no group
   std::size_t next = 0;
   for (const NodeId child : forest_->children(id)) {
     const std::size_t place = by_place ? next++ : 0;

@@ -12,18 +12,18 @@
 namespace unkernel::kernels {
 namespace {
 
-// Marks a ratio that has not been written and is 1. Readers take the absolute value; the sign tells a writer
-// that it is the first.
+// Marks a ratio that is 1 because nothing has been written. Readers take the absolute value; the sign tells
+// writers that they are the first.
 constexpr double untouched = -1.0;
 
 constexpr std::size_t max_unordered_row_bytes =
-    std::size_t{64} << 20;  // if rows take more, an order that needs fewer rows is chosen
+    std::size_t{64} << 20;  // beyond this size, nodes are visited in an order that needs fewer rows
 constexpr std::size_t most_row_bytes = std::size_t{1} << 30;
-constexpr std::size_t always_allowed_rows = 64;  // allowed even if they take more than most_row_bytes
+constexpr std::size_t always_allowed_rows = 64;  // allowed even beyond most_row_bytes
 
 }  // namespace
 
-// Drops all rows after an exception, which may have left some half-written.
+// Drops all rows after an exception, which may have left some of them half-written.
 void TreeRows::drop_rows() {
   nodes_.clear();
   spare_.clear();
@@ -45,7 +45,7 @@ void TreeRows::choose_order(std::size_t count) {
       std::to_string(most_row_bytes >> 20) + " MB: divide it, or leave it out");
 }
 
-// Returns an upper bound of the number of rows that exist at the same time in the chosen order.
+// Returns an upper bound on the number of rows that exist at the same time in the chosen order.
 std::size_t TreeRows::most_rows_kept(std::size_t count) const {
   std::vector<std::int32_t> uses(count);
   for (std::size_t i = 0; i < count; ++i) uses[i] = nodes_[i].uses;
@@ -63,8 +63,8 @@ std::size_t TreeRows::most_rows_kept(std::size_t count) const {
   return most;
 }
 
-// Returns the number of rows that each node and its descendants need, if no descendant occurs twice: the
-// children that need most rows are processed first, and each child leaves one row for its parent.
+// Returns how many rows each node and its descendants need if no descendant occurs twice. The children that
+// need most rows are processed first, and each child leaves one row for its parent.
 std::vector<std::int32_t> TreeRows::rows_needed(std::size_t count) const {
   std::vector<std::int32_t> needed(count, 0), below;
   for (std::size_t i = 0; i < count; ++i) {
@@ -79,7 +79,7 @@ std::vector<std::int32_t> TreeRows::rows_needed(std::size_t count) const {
   return needed;
 }
 
-// Chooses an order in which each node comes right after its descendants, and the children that need most rows
+// Chooses an order in which each node directly follows its descendants, and the children that need most rows
 // come first.
 void TreeRows::order_for_few_rows(std::size_t count) {
   const std::vector<std::int32_t> needed = rows_needed(count);
@@ -128,7 +128,7 @@ void TreeRows::compute(Node& node, NodeId id) {
   if (node.range_begin == node.range_end && node.listed.empty()) return_row(node);
 }
 
-// Computes lambda prod_k (1 + Delta_k): multiplies in the factors of one child after another.
+// Computes lambda prod_k (1 + Delta_k) by multiplying in the factors of one child after another.
 void TreeRows::multiply_matches(Node& node) {
   for (const ChildMatch& match : plan_.matches(node)) {
     if (match.place == 0) {
@@ -139,7 +139,7 @@ void TreeRows::multiply_matches(Node& node) {
   }
 }
 
-// The first child is processed first, when all ratios are untouched.
+// The first child comes first, when all ratios are untouched.
 void TreeRows::multiply_range(Node& node, const ChildMatch& match) {
   const Node& child = nodes_[static_cast<std::size_t>(match.child)];
   const double* below = child.row.get();
@@ -266,7 +266,7 @@ void TreeRows::sum_many(const TreeIndex::Child* right_children, std::size_t heig
                         std::int32_t count, double factor, double* row) {
   for (std::int32_t i = 0; i < count; ++i, right_children += width) {
     const std::span<const ChildPattern::Pair> pairs = pattern_.pairs();
-    std::size_t next = 0;  // pairs ascend
+    std::size_t next = 0;  // pairs are in ascending order
     row[i] = factor * partial_(height, width, [&](std::size_t left, double* deltas) {
                std::fill_n(deltas, width, 0.0);
                for (; next < pairs.size() && static_cast<std::size_t>(pairs[next].left) == left; ++next)
@@ -275,7 +275,7 @@ void TreeRows::sum_many(const TreeIndex::Child* right_children, std::size_t heig
   }
 }
 
-// Resets a row to untouched, so that another node can use it.
+// Resets a row to untouched ratios, so that another node can use it.
 void TreeRows::release(Node& node) {
   if (node.row == nullptr) return;
   std::fill(node.row.get() + node.range_begin, node.row.get() + node.range_end, untouched);
@@ -285,7 +285,7 @@ void TreeRows::release(Node& node) {
   return_row(node);
 }
 
-// Releases the list, too: lists that stayed with their nodes would in the end take as much memory as all
+// Also releases the list. If lists stayed with their nodes, they would finally take as much memory as all
 // rows.
 void TreeRows::return_row(Node& node) {
   spare_.push_back(std::move(node.row));

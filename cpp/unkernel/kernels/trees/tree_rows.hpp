@@ -1,16 +1,16 @@
 // Computes Delta between the nodes of one tree and all nodes of an index.
 //
-// Nodes of the tree are processed children first. The values of Delta of a node u with the block of its group
-// form a *row*. They equal one number, the scale, except at the nodes in u's lists. Only these exceptions are
-// computed, as ratios to the scale. If a child without exceptions matches most of the block, its factor is
-// multiplied into the scale, and the nodes that do not have the child become the exceptions. A row is kept
-// until its last parent is done.
+// Processes the nodes of the tree, children first. The Delta of a node u with the nodes in the block of its
+// group form a *row*. They equal one number, the scale, except at the nodes in u's lists. Only these
+// exceptions are computed, as ratios to the scale. If a child without exceptions matches most of the block,
+// its factor is multiplied into the scale, and the nodes without this child become the exceptions. A row is
+// kept until the last parent of its node is done.
 //
-// Cost     about a nanosecond per pair of nodes with a matching child; nothing for all others
-// Memory   8 bytes times the largest block for each row that is kept, per thread. In the order of the nodes,
-//          a deep tree may keep a row for every second node. If that is too many, nodes are visited in an
-//          order that keeps few rows (Sethi & Ullman 1970): for a tree of n nodes, at most log2 n, and those
-//          of repeated subtrees. A tree that still needs more than a gigabyte is refused.
+// Cost     about a nanosecond per pair of nodes with a matching child; nothing for all other pairs
+// Memory   8 bytes times the largest block for each row that is kept, per thread. If nodes are visited by
+//          number, a deep tree may keep a row for every second node. If that is too much, nodes are visited
+//          in an order that keeps few rows (Sethi & Ullman 1970): for a tree of n nodes at most log2 n, plus
+//          those of repeated subtrees. A tree that still needs more than a gigabyte is refused.
 #pragma once
 
 #include <cmath>
@@ -25,40 +25,39 @@
 
 namespace unkernel::kernels {
 
-// A visitor receives the values of Delta. It is a class with
-//   begin(i, group, scale)       node i of the tree has Delta = scale with all nodes of its group; returns a
-//                                small object that can stay in registers, which the visitor could not, with
-//     excess(lane, position, e)  except that Delta = scale (1 + e) with the node at that position of the
-//                                block; lanes 0 .. 3 take turns, so that additions need not wait for each
-//                                other;
-//   end(object)                  no more values for this node.
+// A visitor receives the values of Delta. It is a class with these functions:
+//   begin(i, group, scale)       node i of the tree has Delta = scale with all nodes of its group, except for
+//                                calls of excess(). Returns a small object, which, unlike the visitor, can
+//                                stay in registers, with
+//     excess(lane, position, e)  Delta = scale (1 + e) with the node at this position of the block. Lanes
+//                                0 .. 3 take turns, so that additions need not wait for each other.
+//   end(object)                  this node has no more values
 
 class TreeRows {
  public:
-  // See TreePlan.
+  // See TreePlan for `groups`.
   TreeRows(const TreeIndex& index, const Forest& forest, std::span<const std::int32_t> groups)
       : index_(index), plan_(index, forest, groups), partial_(index.kernel()) {}
   void use(const Forest& forest, std::span<const std::int32_t> groups) { plan_.use(forest, groups); }
 
-  // Calls `visitor` for each nodes[i] that has a group, children first. Nodes must be ascending and include
-  // the children of each node, except leaves that the kernel ignores. Throws NotEnoughMemory before the first
+  // Calls `visitor` for each nodes[i] that has a group, children first. Nodes must ascend and include the
+  // children of each node, except leaves that the kernel ignores. Throws NotEnoughMemory before the first
   // call if too many rows would have to be kept.
   template <class Visitor>
   void visit(std::span<const NodeId> nodes, Visitor& visitor, const Monitor& monitor);
 
-  // Returns the number of rows in memory after a visit, which is the largest number that were kept at the
-  // same time.
+  // Returns the number of rows in memory after a visit: the largest number of rows kept at the same time.
   std::size_t rows() const { return spare_.size(); }
 
  private:
   struct Node : PlannedNode {
-    std::unique_ptr<double[]> row;     // ratios, negative if untouched; null if there are none
-    std::vector<std::int32_t> listed;  // positions of exceptions outside of the range
+    std::unique_ptr<double[]> row;     // ratios, negative if untouched; null if all are 1
+    std::vector<std::int32_t> listed;  // positions of exceptions outside the range
     std::int32_t range_begin = 0;
     std::int32_t range_end = 0;
   };
 
-  // The place where Delta of a pair of children is stored.
+  // The place that stores the Delta of a pair of children.
   struct Source {
     double delta(const TreeIndex::Child* right_children) const {
       return row == nullptr ? scale : scale * std::abs(row[right_children[right].position]);
@@ -102,11 +101,11 @@ class TreeRows {
   const TreeIndex& index_;
   TreePlan plan_;
   std::vector<Node> nodes_;
-  std::vector<std::int32_t> order_;               // order in which nodes are visited; if empty, by number
-  std::vector<std::unique_ptr<double[]>> spare_;  // rows with all ratios untouched
+  std::vector<std::int32_t> order_;               // the order of visits; empty for the order of numbers
+  std::vector<std::unique_ptr<double[]>> spare_;  // rows of untouched ratios
   std::vector<std::vector<std::int32_t>> spare_lists_;
-  // For partial trees.
-  std::vector<std::int64_t> seen_;  // by class: the last visit that considered the class
+  // These members serve partial trees only.
+  std::vector<std::int64_t> seen_;  // by class: the last visit that considered it
   std::int64_t visits_ = 0;
   ChildPattern pattern_;
   std::vector<Source> sources_;
@@ -115,7 +114,7 @@ class TreeRows {
   PartialTreeSum partial_;
 };
 
-// Returns true if there is one match, of the first child, and its row is not constant: then each ratio is
+// Returns true if the only match is that of the first child, and its row is not constant. Then each ratio is
 // used once, and is stored only if a parent needs it, too.
 inline bool TreeRows::is_single_range(const Node& node) const {
   return node.matches == 1 && plan_.match(node.first_match).place == 0 && index_.kernel().by_production() &&

@@ -12,7 +12,7 @@ namespace {
 constexpr std::int64_t rows_at_once = 64;
 constexpr std::size_t columns_at_once = 2048;  // kernel values that fit into the L1 cache
 
-// The right rows of a kernel matrix by node (or group): the rows that contain it, with their weights.
+// By node (or group): the right rows of a kernel matrix that contain it, with their weights.
 struct Columns {
   struct Entry {
     std::int32_t column;
@@ -27,7 +27,7 @@ struct Columns {
   }
 };
 
-// Lists the rows by place_of(node); the weights of nodes of a row with the same place are added.
+// Lists the rows by place_of(node). If nodes of a row have the same place, their weights are added.
 template <class PlaceOf>
 Columns transpose(const TreeCounts& counts, std::span<const std::int32_t> chosen, std::size_t places,
                   const PlaceOf& place_of) {
@@ -60,8 +60,8 @@ Columns transpose(const TreeCounts& counts, std::span<const std::int32_t> chosen
   return columns;
 }
 
-// Adds weighted dense rows to a row of kernel values, four at a time, so that each sum is loaded and stored
-// once per four rows.
+// Adds weighted dense rows to a row of kernel values. Adds four at a time, so that each sum is loaded and
+// stored once per four rows.
 class DenseSums {
  public:
   void add(const double* values, double weight) { terms_.push_back({values, weight}); }
@@ -86,7 +86,7 @@ class DenseSums {
   std::vector<Term> terms_;
 };
 
-// Columns by group. Groups that occur in at least an eighth of all rows are stored as dense rows.
+// Columns by group. A group that occurs in at least an eighth of all rows has a dense row.
 class GroupColumns {
  public:
   GroupColumns() = default;
@@ -113,11 +113,11 @@ class GroupColumns {
  private:
   Columns columns_;
   std::size_t rows_ = 0;
-  std::vector<std::int32_t> dense_;  // index of the dense row, or -1
+  std::vector<std::int32_t> dense_;  // by group: index of its dense row, or -1
   std::vector<double> values_;
 };
 
-// Columns by node. Most nodes of large trees are in one row only, which is stored directly.
+// Columns by node. Most nodes of large trees occur in one row only, which is stored directly.
 class NodeColumns {
  public:
   NodeColumns() = default;
@@ -161,7 +161,7 @@ struct GramBlock {
   GroupColumns by_group;
 };
 
-// Accumulates scores.
+// Accumulates the scores of a tree.
 class Scores {
  public:
   Scores(const TreeWeights& weights, std::span<const double> tree_weights, double* sums)
@@ -192,7 +192,7 @@ class Scores {
   double* sums_;
 };
 
-// Computes rows of a kernel matrix. Use one object per thread.
+// Computes rows of a kernel matrix. Each thread needs its own object.
 class GramWorker {
  public:
   GramWorker(const GramBlock& block, const Forest& left_forest, std::size_t columns)

@@ -3,8 +3,9 @@
 //   score(x) = sum over nodes u of x of weight(u) s(u),    s(u) = sum_v f(v) Delta(v, u)
 //            = sum_u weight(u) scale(u) [ F(group of u) + sum over v in u's lists of f(v) (ratio(v, u) - 1) ]
 //
-// with f(v) the model's weight of node v and F the sum of weights of a group (Severyn & Moschitti 2011,
-// Theorem 1; each pair of distinct subtrees is evaluated once per tree, and only if some children match).
+// where f(v) is the model's weight of node v, and F the sum of the weights in a group (Severyn & Moschitti
+// 2011, Theorem 1). Each pair of distinct subtrees is evaluated once per tree, and only if some children
+// match.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +23,7 @@
 
 namespace unkernel::kernels {
 
-// Scores trees of one forest. Use one object per thread.
+// Scores trees of one forest. Each thread needs its own object.
 class TreeScorer {
  public:
   TreeScorer(const TreeWeights& weights, const Forest& forest, std::span<const std::int32_t> groups);
@@ -39,7 +40,8 @@ class TreeScorer {
 // Returns the index groups of all nodes of a forest.
 std::vector<std::int32_t> index_groups(const TreeIndex& index, std::span<const std::int32_t> forest_groups);
 
-// Adds the scores of the rows `chosen` of `counts` (all if empty) to `scores`, row-major.
+// Adds the scores of the rows `chosen` of `counts` to `scores`, row-major. An empty `chosen` stands for all
+// rows.
 void add_scores(const TreeWeights& weights, const Forest& forest, std::span<const std::int32_t> groups,
                 const TreeCounts& counts, std::span<const std::int32_t> chosen, int threads,
                 const Monitor& monitor, std::span<double> scores);
@@ -48,16 +50,15 @@ void add_scores(const TreeWeights& weights, const Forest& forest, std::span<cons
 class GramSink {
  public:
   virtual ~GramSink() = default;
-  // Takes the kernels of left row i with the right rows first .. first + values.size() - 1.
+  // Receives the kernels of left row i with the right rows first .. first + values.size() - 1.
   virtual void take(std::size_t i, std::size_t first, std::span<const double> values) = 0;
 };
 
-// Computes the kernels of chosen left rows with chosen right rows. If `lower_only`, both lists must be the
+// Selects the kernels of chosen left rows with chosen right rows. If `lower_only`, both lists must be the
 // same, and values above the diagonal are unspecified.
 struct GramTask {
   const Forest& left_forest;
-  std::span<const std::int32_t>
-      left_groups;  // for each node of the left forest: its group in the right forest
+  std::span<const std::int32_t> left_groups;  // by node of the left forest: its group in the right forest
   const TreeCounts& left;
   std::span<const std::int32_t> left_chosen;
   const Forest& right_forest;

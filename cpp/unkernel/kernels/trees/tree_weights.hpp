@@ -1,4 +1,4 @@
-// The weights of the subtrees of a model, one per node of an index and score.
+// The weights of a model's subtrees: one per node of an index and score.
 #pragma once
 
 #include <cstddef>
@@ -15,13 +15,13 @@ namespace unkernel::kernels {
 // An index with weights for its nodes, for one or more scores.
 class TreeWeights {
  public:
-  // Uses the rows `chosen` of `counts`; row i has coefficients coefficients[i * scores ..]. `order` is
-  // nodes_in_order.
+  // Sums the rows `chosen` of `counts`, times coefficients; those of the i-th row begin at coefficients[i *
+  // scores]. `order` is nodes_in_order.
   TreeWeights(const TreeKernel& kernel, const Forest& forest, std::span<const NodeId> order,
               const TreeCounts& counts, std::span<const std::int32_t> chosen,
               std::span<const double> coefficients, std::size_t scores);
 
-  // An index without weights; see assign().
+  // Takes an index without weights; see assign().
   explicit TreeWeights(TreeIndex index) : index_(std::move(index)), scores_(1) {}
 
   // Sets the weight of each node to weight_of(node), for one score.
@@ -34,13 +34,13 @@ class TreeWeights {
   const double* of_group(std::int32_t group) const {
     return group_weights_.data() + static_cast<std::size_t>(group) * scores_;
   }
-  // Returns the sum over a run of the index; see TreeIndex::runs.
+  // Returns the sums of weights over a run of the index, one per score; see TreeIndex::runs.
   const double* of_run(std::size_t run) const { return run_weights_.data() + run * scores_; }
-  // Prepares of_parents. This saves time only if many trees are scored.
+  // Prepares of_parents, which saves time only if many trees are scored.
   void add_up_parents();
   // For a range of nodes with one child: their weights by the positions of the children, and the sums of
   // these weights over the runs of the children's group, from its first run on. Null if the range is small,
-  // or has less than half of the possible children. Call of_parents only if has_parents().
+  // or has less than half of the possible children. Only valid if has_parents().
   struct OfParents {
     const double* of_node = nullptr;
     const double* of_run = nullptr;
@@ -68,7 +68,7 @@ class TreeWeights {
   std::vector<double> node_weights_;
   std::vector<double> group_weights_;
   std::vector<double> run_weights_;
-  std::vector<std::int64_t> parents_begin_;  // by the first run of a range; -1 for ranges without sums
+  std::vector<std::int64_t> parents_begin_;  // by first run of a range; -1 if it has no sums
   std::vector<double> parent_weights_;
 };
 
@@ -79,11 +79,11 @@ void TreeWeights::assign(const WeightOf& weight_of) {
   add_up();
 }
 
-// Returns the distinct nodes of the chosen rows; `order` is nodes_in_order, and the result is in that order.
+// Returns the distinct nodes of the chosen rows, in the order of `order`, which is nodes_in_order.
 std::vector<NodeId> nodes_of(std::span<const NodeId> order, std::size_t forest_size, const TreeCounts& counts,
                              std::span<const std::int32_t> chosen);
 
-// Returns the number in the index of each node of the forest, or -1.
+// Returns, for each node of the forest, its number in the index, or -1.
 std::vector<std::int32_t> numbers_of(const TreeIndex& index, const Forest& forest);
 
 }  // namespace unkernel::kernels
