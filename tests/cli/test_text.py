@@ -328,7 +328,8 @@ def test_gold_trees_must_be_trees(run, folder, tmp_path, name):
         ("report", folder / name, "--test", treebank, "-o", tmp_path / "r"),
     ):
         message = run(*command).error()
-        assert message == f"{treebank}:2:23: the heads go round in a circle, 1 → 2 → 1"
+        assert message.startswith(f"{treebank}:2:23: the heads ")
+        assert message.endswith(", 1 → 2 → 1")
 
 
 def test_gold_text_without_trees_is_measured_without_them(run, folder, tmp_path):

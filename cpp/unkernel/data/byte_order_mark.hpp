@@ -1,4 +1,4 @@
-// The byte order mark: three bytes with which some editors begin a UTF-8 file.
+// The byte order mark: three bytes that some editors write at the start of a UTF-8 file.
 #pragma once
 
 #include <string_view>

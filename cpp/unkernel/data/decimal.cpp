@@ -13,8 +13,7 @@ const char* read_exponent(const char* at, std::int64_t& exponent) {
   const bool is_negative = *at == '-';
   if (is_negative || *at == '+') ++at;
   if (!is_digit(*at)) return nullptr;
-  // Large enough for the exponent of any text that fits into memory, and small enough that sums do not
-  // overflow.
+  // Large enough for the exponent of any text that fits into memory, and so small that sums do not overflow.
   constexpr std::int64_t bound = std::int64_t{1} << 60;
   std::int64_t size = 0;
   for (; is_digit(*at); ++at) size = std::min(size * 10 + (*at - '0'), bound / 10);
@@ -30,8 +29,8 @@ double nearest_double(const char* begin, const char* end) {
   return nearest_double_by_strtod(begin, end);  // distinguishes overflow from underflow
 }
 
-// strtod rounds correctly, but its decimal point depends on the locale of the process. So it receives digits
-// without a point, and a changed exponent: 12.5e3 is read as 125e2.
+// strtod rounds correctly, but its decimal point depends on the locale of the process. So it is given digits
+// without a point, and a corrected exponent: 12.5e3 becomes 125e2.
 double nearest_double_by_strtod(const char* begin, const char* end) {
   std::string digits;
   std::int64_t exponent = 0;
@@ -54,7 +53,7 @@ double nearest_double_by_strtod(const char* begin, const char* end) {
 }
 
 bool read_decimal(std::string_view text, double& value) {
-  const std::string terminated(text);  // ends in a null byte, which cannot belong to a number
+  const std::string terminated(text);  // ends in a null byte, which cannot be part of a number
   const char* const end = terminated.data() + terminated.size();
   return read_long_decimal(terminated.data(), end, value) == end;
 }

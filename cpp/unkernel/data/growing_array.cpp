@@ -12,8 +12,8 @@ namespace {
 
 #ifdef __linux__
 
-// Large blocks are mapped without malloc, because mapped blocks grow without a copy. glibc's malloc also maps
-// large blocks, but raises its threshold whenever a mapped block is freed.
+// Blocks of at least this size are mapped without malloc, because mapped blocks grow without a copy. malloc
+// of glibc also maps large blocks, but raises its threshold whenever a mapped block is freed.
 constexpr std::size_t smallest_mapping = std::size_t{1} << 20;
 
 bool is_mapped(std::size_t bytes) { return bytes >= smallest_mapping; }

@@ -1,4 +1,4 @@
-// An array that grows without copying or zeroing its contents, where the system supports it.
+// An array that grows without copying or zeroing its contents, if the system supports this.
 #pragma once
 
 #include <algorithm>
@@ -13,8 +13,9 @@ namespace unkernel::data {
 
 namespace detail {
 
-// Like realloc and free, but the caller passes the size of the block. A null pointer stands for zero bytes.
-// If memory runs out, resize_block throws std::bad_alloc and does not change the old block.
+// Resize and free a block, as realloc and free do, but the caller passes the size. A null pointer stands for
+// a block of zero bytes. If memory is exhausted, resize_block throws std::bad_alloc, and leaves the old block
+// unchanged.
 void* resize_block(void* block, std::size_t old_bytes, std::size_t new_bytes);
 void free_block(void* block, std::size_t bytes) noexcept;
 
@@ -39,7 +40,7 @@ class GrowingArray {
   std::span<T> span() { return {data_, size_}; }
   std::span<const T> span() const { return {data_, size_}; }
 
-  // Appends `count` uninitialised items and returns a pointer to the first of them.
+  // Appends `count` uninitialised items, and returns a pointer to the first.
   T* extend(std::size_t count) {
     if (count > max_size() - size_) throw std::bad_alloc();
     const std::size_t needed = size_ + count;

@@ -30,7 +30,7 @@ MALFORMED = [
     (line(1, 0).rstrip("\n") + "\t\t\t\n", 1, 24, "13 columns instead of 10"),
     ("1-2\tw\n", 1, 6, "2 columns"),
     (line("x", 0), 1, 1, "'x' is not the number of a word; 1 is expected"),
-    (line("", 0), 1, 1, "nothing in column 1; _ stands"),
+    (line("", 0), 1, 1, "nothing in column 1; "),
     (line("1.", 0), 1, 1, "'1.' is not the number"),
     (line("-1", 0), 1, 1, "'-1' is not the number"),
     (line("1-", 0), 1, 1, "'1-' is not the number"),
@@ -62,17 +62,17 @@ MALFORMED = [
 ]
 
 NO_TREES = [
-    (line(1, 0) + line(2, "_"), 2, 14, "a tree needs the head of every word; the root has 0"),
+    (line(1, 0) + line(2, "_"), 2, 14, "a tree needs the head of every word"),
     (line(1, 0) + line(2, 1) + line(3, 0), 3, 14, "a second root; word 1 is one already"),
-    (line(1, 2) + line(2, 1), 1, 14, "circle, 1 → 2 → 1"),
-    (line(1, 0) + line(2, 4) + line(3, 2) + line(4, 3), 2, 14, "circle, 2 → 4 → 3 → 2"),
-    (line(1, 3) + line(2, 3) + line(3, 4) + line(4, 3), 3, 14, "circle, 3 → 4 → 3"),
+    (line(1, 2) + line(2, 1), 1, 14, ", 1 → 2 → 1"),
+    (line(1, 0) + line(2, 4) + line(3, 2) + line(4, 3), 2, 14, ", 2 → 4 → 3 → 2"),
+    (line(1, 3) + line(2, 3) + line(3, 4) + line(4, 3), 3, 14, ", 3 → 4 → 3"),
     (line(1, 8) + "".join(line(i, i - 1) for i in range(2, 9)), 1, 14, "1 → 8 → 7 → 6 → 5 → 4 → 3 → 2 → 1"),
     (line(1, 20) + "".join(line(i, i - 1) for i in range(2, 21)), 1, 14, "→ 14 → ..."),
 ]
 
 BAD_CHUNKS = [
-    ("a b c\nd e\n", 2, 4, "2 columns instead of 3; blanks separate them"),
+    ("a b c\nd e\n", 2, 4, "2 columns instead of 3; blanks separate"),
     ("a b c\n\nd e f g\n", 3, 8, "4 columns instead of 3"),
     ("a b c\nd e\u3000f\n", 2, 6, "2 columns instead of 3"),
     ("a b c\n\nd\n", 3, 2, "1 column instead of 3"),

@@ -15,7 +15,7 @@ namespace {
 static_assert(std::endian::native == std::endian::little,
               "blocks are used without changing their byte order");
 
-constexpr const char* remedy = "; delete the file, and it will be made again from its sources";
+constexpr const char* remedy = "; delete the file, so that it is created again from its sources";
 
 Layout layout_of(std::int64_t code) {
   return {static_cast<ColumnKind>(code % 2), static_cast<ValueKind>(code / 2)};
@@ -38,7 +38,7 @@ bool offsets_are_valid(std::span<const std::int64_t> offsets, std::int64_t entri
   return offsets.front() == 0 && offsets.back() == entries && std::ranges::is_sorted(offsets);
 }
 
-// Has no early exit, so that the compiler vectorises it.
+// Returns whether all columns are valid. Has no early exit, so that the compiler vectorises it.
 template <class Column>
 bool all_below(std::span<const Column> columns, std::size_t features) {
   Column largest = 0;
@@ -73,7 +73,7 @@ std::size_t block_bytes(std::int64_t rows, std::int64_t entries, const Layout& l
 std::unique_ptr<BlockBuffers::Buffer> BlockBuffers::take_unused_or_create() {
   const std::lock_guard lock(mutex_);
   if (free_.empty()) {
-    free_.reserve(++created_buffers_);  // so that returning a buffer needs no memory
+    free_.reserve(++created_buffers_);  // so that returning a buffer allocates no memory
     return std::make_unique<Buffer>();
   }
   std::unique_ptr<Buffer> buffer = std::move(free_.back());
@@ -84,7 +84,7 @@ std::unique_ptr<BlockBuffers::Buffer> BlockBuffers::take_unused_or_create() {
 std::shared_ptr<BlockBuffers::Buffer> BlockBuffers::take(std::size_t size) {
   std::unique_ptr<Buffer> buffer = take_unused_or_create();
   if (buffer->size() < size) {
-    buffer->clear();  // nothing to copy
+    buffer->clear();  // so that resizing copies nothing
     buffer->resize(size);
   }
   return {buffer.release(), [owner = shared_from_this()](Buffer* used) {
@@ -114,22 +114,22 @@ BlockFile::BlockFile(const BlockRegion& region, std::size_t features, std::span<
     end = aligned_position(entry.position + bytes);
   }
   if (end != region.end)
-    throw FormatError(file_, 0, 0, std::string("the blocks do not end where the index says") + remedy);
+    throw FormatError(file_, 0, 0, std::string("the end of the blocks differs from the index") + remedy);
   is_checked_ = std::make_unique<std::atomic<bool>[]>(places_.size());
 }
 
-// The checks are ordered such that none of them overflows.
+// The checks are ordered so that none of them overflows.
 void BlockFile::add_place(const BlockEntry& entry, std::int64_t expected_position, std::int64_t region_end) {
   const auto k = static_cast<std::int64_t>(places_.size());
   if (entry.layout < 0 || entry.layout > layout_code({ColumnKind::wide, ValueKind::full}))
-    fail(k, "is of an unknown layout");
+    fail(k, "has an unknown layout");
   const Layout layout = layout_of(entry.layout);
   const std::int64_t available = region_end - expected_position;
   const auto entry_size = static_cast<std::int64_t>(entry_bytes(layout));
   const bool fits = entry.position == expected_position && entry.rows > 0 && entry.rows < available / 8 &&
                     entry.entries >= 0 && entry.entries <= available / entry_size &&
                     static_cast<std::int64_t>(block_bytes(entry.rows, entry.entries, layout)) <= available;
-  if (!fits) fail(k, "is not at the position that follows from the blocks before it");
+  if (!fits) fail(k, "does not begin where the block before it ends");
   places_.push_back({entry.position, rows_, entry.rows, entry.entries, layout, entry.checksum});
   rows_ += entry.rows;
   entries_ += entry.entries;
@@ -141,7 +141,7 @@ BlockLease BlockFile::block(std::int64_t k) const {
   const std::shared_ptr<BlockBuffers::Buffer> buffer = buffers_->take(size);
   const std::span<unsigned char> bytes(buffer->data(), size);
   read(place.position, bytes);
-  check_unchanged();  // after reading, because the file may change during the read
+  check_unchanged();  // after reading, because the file may change meanwhile
   const RowBlock block = block_at(bytes.data(), place.layout, place.first_row, place.rows, place.entries);
   std::atomic<bool>& checked = is_checked_[static_cast<std::size_t>(k)];
   if (!checked.load(std::memory_order_relaxed)) {

@@ -1,11 +1,13 @@
-// Packed rows in a file, read one block at a time: data sets as large as the disk in little memory.
+// Reads packed rows from a file, one block at a time, so that data sets as large as the disk take little
+// memory.
 //
 // A block stores the offsets of its rows (8 bytes each, one more than rows), then values, then columns: wide
 // numbers first, so that each array is aligned. docs/formats/rows.md describes the whole file; this class
 // reads only its blocks and their index.
 //
-// Blocks are copied, not mapped: if a mapped file were truncated, the process would be killed, and if it were
-// written, data in use would change. Takes the memory of the leased blocks, and 48 bytes per block.
+// Blocks are copied instead of mapped: if a mapped file were truncated, the process would be killed, and if
+// it were overwritten, data in use would change. Takes the memory of the leased blocks, and 48 bytes per
+// block.
 #pragma once
 
 #include <atomic>
@@ -42,15 +44,15 @@ std::size_t block_bytes(std::int64_t rows, std::int64_t entries, const Layout& l
 // The region of an open file that holds the blocks.
 struct BlockRegion {
   std::string file;  // for error messages
-  int descriptor;    // owned by the caller, who may close it after the constructor
-  std::int64_t end;  // of the last block, aligned
+  int descriptor;    // the caller owns it, and may close it after the constructor
+  std::int64_t end;  // end of the last block, aligned
 };
 
-// Buffers for the blocks of a file, which are reused. Leases of blocks may outlive the file.
+// Buffers for the blocks of a file, reused when released. Leases of blocks may outlive the file.
 class BlockBuffers : public std::enable_shared_from_this<BlockBuffers> {
  public:
   using Buffer = LargeVector<unsigned char>;
-  // Returns a buffer of at least `size` bytes, which is reused after its last owner releases it.
+  // Returns a buffer of at least `size` bytes. It is reused when its last owner releases it.
   std::shared_ptr<Buffer> take(std::size_t size);
 
  private:
@@ -61,9 +63,8 @@ class BlockBuffers : public std::enable_shared_from_this<BlockBuffers> {
   std::size_t created_buffers_ = 0;
 };
 
-// The content of the file is checked: the constructor throws FormatError for a damaged index, and block()
-// throws FormatError for a damaged block when it is first leased, and for a file that changes while it is
-// read.
+// Checks the content of the file. The constructor throws FormatError if the index is damaged. block() throws
+// FormatError if a block is damaged, when it is first leased, or if the file changes while it is read.
 class BlockFile final : public RowStore {
  public:
   BlockFile(const BlockRegion& region, std::size_t features, std::span<const BlockEntry> index);

@@ -11,7 +11,7 @@ namespace unkernel::data {
 namespace {
 
 constexpr std::size_t most_block_bytes = std::size_t{1} << 22;
-// For the largest entries, of 12 bytes, because the layout is chosen only when the block is full.
+// Enough for the largest entries, of 12 bytes: the layout is chosen only when the block is full.
 constexpr std::size_t most_block_entries = most_block_bytes / 12;
 
 }  // namespace

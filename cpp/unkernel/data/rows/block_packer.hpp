@@ -12,9 +12,9 @@
 
 namespace unkernel::data {
 
-// Rows are added in parts of any size; block boundaries depend on the rows alone, not on the parts. A block
-// has rows_per_block rows (row_store.hpp), or fewer if it would exceed about 4 MB. A row that is larger than
-// 4 MB has its own block.
+// Packs rows, which are added in parts of any size. Block boundaries depend only on the rows, not on the
+// parts. A block has rows_per_block rows (row_store.hpp), or fewer if it would exceed about 4 MB. A row that
+// is larger than 4 MB has its own block.
 class BlockPacker {
  public:
   // Throws std::invalid_argument if a column is outside the matrix or a value is not finite.
@@ -22,8 +22,7 @@ class BlockPacker {
   void add(const CsrView<Index, double>& rows);
   // Closes the last block.
   void finish();
-  // Returns the bytes of the blocks that were closed since the last call. The caller appends them to the
-  // file.
+  // Returns the bytes of the blocks closed since the last call, which the caller appends to the file.
   std::vector<unsigned char> take();
 
   const std::vector<BlockEntry>& index() const { return index_; }

@@ -16,7 +16,7 @@ namespace {
 constexpr std::int64_t grain = 1 << 16;
 constexpr std::size_t most_narrow_features = 1 << 16;
 
-// Throws std::invalid_argument if a row number is out of range.
+// Returns the offsets of the ordered rows. Throws std::invalid_argument if a row number is out of range.
 template <class Index>
 LargeVector<std::int64_t> offsets_of(std::span<const Index> offsets, RowOrder order) {
   if (!order) return {offsets.begin(), offsets.end()};
@@ -30,7 +30,7 @@ LargeVector<std::int64_t> offsets_of(std::span<const Index> offsets, RowOrder or
   return result;
 }
 
-// Copies the entries of rows from their old to their new positions.
+// Copies the entries of rows to their new positions.
 template <class Index>
 class EntryCopier {
  public:
@@ -84,9 +84,9 @@ void check_columns(std::span<const Index> columns, std::int64_t features, int th
   if (!is_valid) throw std::invalid_argument("a column index is outside the matrix");
 }
 
-// Numbers columns by a counting sort. Columns with equal numbers of uses keep their order.
+// Numbers columns by descending use, with a counting sort. Columns with equally many uses keep their order.
 Numbering number_by_uses(std::span<const std::uint32_t> uses) {
-  // next[n]: the number of the next column that is used n times
+  // next[n] is the number of the next column that is used n times.
   std::vector<std::uint32_t> next(uses.empty() ? 1 : std::size_t{*std::ranges::max_element(uses)} + 1, 0);
   for (const std::uint32_t times : uses) ++next[times];
   std::uint32_t used = 0;
@@ -113,7 +113,7 @@ ValueSurvey survey_values(std::span<const double> values, int threads) {
   std::atomic<bool> ones{true}, single{true}, finite{true};
   parallel_ranges(threads, static_cast<std::int64_t>(values.size()), grain,
                   [&](std::int64_t begin, std::int64_t end) {
-                    // Compares bits, because comparisons of doubles would not be vectorised.
+                    // Compare bits, because comparisons of doubles would not be vectorised.
                     const auto bits = [](double value) { return std::bit_cast<std::uint64_t>(value); };
                     constexpr std::uint64_t exponent = 0x7FF0'0000'0000'0000;
                     std::uint64_t differs_from_one = 0, differs_from_single = 0, infinite = 0;
@@ -180,7 +180,7 @@ PackedRows pack(const CsrView<Index, double>& rows, RowOrder order, const Number
         "there are more columns than 32-bit numbers: leave out those that no row uses");
   }
   if (!is_renumbered)
-    check_columns(rows.columns, rows.features, threads);  // otherwise, number_by_frequency has checked them
+    check_columns(rows.columns, rows.features, threads);  // otherwise, number_by_frequency has done this
   PackedRows packed;
   packed.features_ = is_renumbered ? numbering.column_of.size() : static_cast<std::size_t>(rows.features);
   packed.layout_.columns = kind_of_columns(packed.features_);

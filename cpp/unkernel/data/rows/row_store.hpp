@@ -1,12 +1,12 @@
-// Training rows, packed for sequential passes over all rows.
+// Stores training rows, packed for sequential passes over all rows.
 //
-// Bytes per entry: for the column 2 if there are at most 65,536 columns, otherwise 4; for the value 0 if all
-// values are 1, 4 if single precision represents all values, otherwise 8. The time of a pass is the time to
-// read these bytes and to gather weights.
+// Bytes per entry: for the column, 2 if there are at most 65,536 columns, otherwise 4; for the value, 0 if
+// all values are 1, 4 if single precision represents all values exactly, otherwise 8. The time of a pass is
+// the time to read these bytes and to gather weights.
 //
 // Consecutive rows form blocks. The blocks of a store are in memory, or in a file that is read one block at a
 // time (block_file.hpp). Blocks are grouped into pieces: one thread sums a piece before the sums of all
-// pieces are combined. Pieces depend on the data only, so results do not depend on the number of threads.
+// pieces are combined. Pieces depend only on the data, so results do not depend on the number of threads.
 // Each block has its own layout, because the packer of a file closes a block before it reads later rows.
 #pragma once
 
@@ -23,7 +23,7 @@
 
 namespace unkernel::data {
 
-struct Ones {};  // the type of the values of binary rows, which are not stored
+struct Ones {};  // the value type of binary rows, which store no values
 
 enum class ColumnKind : std::uint8_t { narrow, wide };       // uint16, uint32
 enum class ValueKind : std::uint8_t { ones, single, full };  // none, float, double
@@ -41,7 +41,7 @@ inline constexpr std::int64_t most_features = 0xffffffff;  // limit of 32-bit co
 // The properties of values that determine their storage.
 struct ValueSurvey {
   bool ones = true;
-  bool single = true;  // whether single precision represents all values
+  bool single = true;  // single precision represents all values exactly
   bool finite = true;
 };
 
@@ -54,14 +54,14 @@ ColumnKind kind_of_columns(std::size_t features);
 struct RowBlock {
   Layout layout;
   std::int64_t first_row = 0;
-  std::span<const std::int64_t> offsets;  // rows + 1, into columns and values; the first offset need not be 0
+  std::span<const std::int64_t> offsets;  // rows + 1, into columns and values; the first may exceed 0
   const void* columns = nullptr;
   const void* values = nullptr;  // null if all values are 1
 
   std::int64_t rows() const { return static_cast<std::int64_t>(offsets.size()) - 1; }
 };
 
-// Keeps the memory of a block valid during its lifetime.
+// Keeps the memory of a block valid for as long as the lease exists.
 class BlockLease {
  public:
   BlockLease(const RowBlock& block, std::shared_ptr<void> holder)
@@ -84,8 +84,7 @@ class RowStore {
   virtual BlockLease block(std::int64_t k) const = 0;
 };
 
-// The numbers of the rows to pack, in their new order. Without a value, all rows are packed in their old
-// order.
+// The rows to pack, in their new order. nullopt stands for all rows in their old order.
 using RowOrder = std::optional<std::span<const std::int64_t>>;
 
 // A renumbering of the columns.
@@ -126,8 +125,8 @@ class PackedRows final : public RowStore {
   LargeVector<double> full_;
 };
 
-// Packs rows. Throws std::invalid_argument if a row or a column is outside the matrix or a value is not
-// finite. The numbering must be empty or made from the same rows.
+// Packs rows. Throws std::invalid_argument if a row or column is outside the matrix, or a value is not
+// finite. The numbering must be empty, or made from the same rows.
 template <class Index>
 PackedRows pack(const CsrView<Index, double>& rows, RowOrder order, const Numbering& numbering, int threads);
 
@@ -136,7 +135,7 @@ PackedRows pack(const CsrView<Index, double>& rows, int threads) {
   return pack(rows, std::nullopt, Numbering{}, threads);
 }
 
-// Calls f(columns, values) with typed pointers, so that the layout is dispatched once per block.
+// Calls f(columns, values) with typed pointers, so that the layout is looked up once per block.
 template <class F>
 decltype(auto) with_types(const RowBlock& block, const F& f) {
   const auto with_columns = [&](const auto* columns) -> decltype(auto) {

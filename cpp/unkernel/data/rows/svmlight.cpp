@@ -13,11 +13,11 @@
 namespace unkernel::data {
 namespace {
 
-// One below the 32-bit maximum, so that the number of features fits into 32 bits, too.
+// One below the 32-bit maximum, so that the number of features also fits into 32 bits.
 constexpr std::int64_t largest_narrow = std::numeric_limits<std::int32_t>::max() - 1;
 
 // Removes lines from the front of the text, up to the end of the line that contains byte `size`, and returns
-// them. The text must end in a newline.
+// these lines. The text must end in a newline.
 std::string_view cut_lines(std::string_view& text, std::size_t size) {
   const std::size_t newline = size < text.size() ? text.find('\n', size) : text.size() - 1;
   const std::string_view lines = text.substr(0, newline + 1);
@@ -61,7 +61,7 @@ SvmlightParser::SvmlightParser(std::string file, ThreadPlan plan, IndexRange all
 }
 
 void SvmlightParser::feed(std::string_view block) {
-  if (has_finished_) throw std::invalid_argument("the parser has finished; start another one");
+  if (has_finished_) throw std::invalid_argument("the parser has finished; create a new one");
   if (!unfinished_line_.empty()) {
     const std::size_t newline = block.find('\n');
     const std::size_t size = newline == std::string_view::npos ? block.size() : newline + 1;
@@ -108,8 +108,8 @@ void SvmlightParser::parse_wave(std::span<const std::string_view> texts) {
 }
 
 void SvmlightParser::check(const SvmlightPiece& piece) const {
-  // parse_piece checks that either all rows of a piece have query numbers, or none; here, all pieces are
-  // compared.
+  // parse_piece checks that all rows of a piece have query numbers, or none of them. Here, compare the
+  // pieces.
   if (!piece.labels.empty() && counts_.rows > 0 && piece.has_queries != has_queries_) {
     throw FormatError(file_, counts_.lines + piece.first_row_line, 0,
                       reasons::uneven_queries(piece.has_queries));
@@ -165,7 +165,7 @@ void SvmlightParser::append(std::span<const SvmlightPiece> pieces) {
 SvmlightArrays SvmlightParser::take(std::int64_t first_index) {
   if (!has_finished_) throw std::invalid_argument("the file has not been read to its end");
   if (counts_.has_zero_index && first_index != 0) {
-    throw std::invalid_argument("the file has an index 0, so that its first index is 0");
+    throw std::invalid_argument("the file has an index 0, so its first index must be 0");
   }
   return take_arrays(first_index);
 }

@@ -22,7 +22,7 @@ struct CsrArrays {
   GrowingArray<Index> columns;
 };
 
-// The contents of a file. Offsets and columns have 32 bits if all offsets and columns fit into 32 bits.
+// The contents of a file. Offsets and columns have 32 bits if all of them fit.
 struct SvmlightArrays {
   GrowingArray<double> labels;
   GrowingArray<std::int64_t> queries;  // empty, or one per row
@@ -40,27 +40,27 @@ struct SvmlightCounts {
   std::int64_t largest_index_line = 0;
 };
 
-// The division of the work among threads. The result does not depend on the plan.
+// How to divide the work among threads. The result does not depend on the plan.
 struct ThreadPlan {
   int threads;
-  std::size_t piece_bytes;  // about the number of bytes that one thread reads at a time
+  std::size_t piece_bytes;  // the approximate size of a piece, which one thread reads
 };
 
-// Reads a file in arbitrary blocks. The result depends neither on the block boundaries nor on the number of
-// threads. The error is always the error of the first bad line.
+// Reads a file in blocks of any size. The result depends neither on the blocks nor on the number of threads.
+// An error is always that of the first bad line.
 class SvmlightParser {
  public:
   SvmlightParser(std::string file, ThreadPlan plan, IndexRange allowed);
 
-  // Throws FormatError; the parser cannot be used afterwards.
+  // Reads a block. Throws FormatError, after which the parser cannot be used.
   void feed(std::string_view block);
-  // Ends the file: reads the last line if it does not end in a newline.
+  // Ends the file, and reads its last line if that does not end in a newline.
   void finish();
   const SvmlightCounts& counts() const { return counts_; }
-  // Returns all rows. The column of an entry is its index in the file minus `first_index`.
+  // Returns all rows. The column of an entry is its index in the file, minus `first_index`.
   SvmlightArrays take(std::int64_t first_index);
-  // Returns the rows read since the last call. Columns are the indices in the file. Reading can continue,
-  // with continued line numbers and counts.
+  // Returns the rows read since the last call. Columns are the indices in the file. Reading can go on, with
+  // the same line numbers and counts.
   SvmlightArrays take_part();
 
  private:
@@ -77,7 +77,7 @@ class SvmlightParser {
   bool has_started_ = false;
   bool has_finished_ = false;
   std::string unfinished_line_;
-  std::vector<SvmlightPiece> pieces_;  // one per thread; their memory is reused
+  std::vector<SvmlightPiece> pieces_;  // one per thread, reused
   SvmlightCounts counts_;
   bool has_queries_ = false;
   GrowingArray<double> labels_;
@@ -96,8 +96,8 @@ struct SvmlightRows {
   std::int64_t first_index;  // the index of column 0 in the file
 };
 
-// Returns the text of rows [begin, end). Writes the fewest digits that identify a number, and no entries of
-// zero.
+// Returns the text of rows [begin, end). Writes as few digits as identify each number, and leaves out entries
+// of zero.
 template <class Index>
 GrowingArray<char> format_svmlight(const SvmlightRows<Index>& rows, std::int64_t begin, std::int64_t end);
 

@@ -35,12 +35,12 @@ bool read_long_index(const char* at, const char* end, std::uint64_t& index) {
   return std::from_chars(at, end, index).ec == std::errc();
 }
 
-// Reads the lines of one piece. At a bad line, `fail` records the error and all callers return false.
+// Reads the lines of one piece. At a bad line, `fail` records the error, and all callers return false.
 class PieceReader {
  public:
   PieceReader(std::string_view text, IndexRange allowed, SvmlightPiece& piece)
       : at_(text.data()), end_(text.data() + text.size()), allowed_(allowed), piece_(piece) {
-    // A row has at least the two bytes of "1\n", and an entry at least the four bytes of "1:1 ". So the
+    // A row has at least the two bytes of "1\n", and an entry at least the four bytes of "1:1 ", so the
     // arrays are large enough for all rows and entries.
     const std::size_t max_rows = text.size() / 2 + 1;
     const std::size_t max_entries = text.size() / 4 + 1;
@@ -123,8 +123,7 @@ class PieceReader {
     }
   }
 
-  // The hot loop: reads entries of the common form. Stops at the first other field, which read_fields
-  // handles.
+  // Reads entries in the usual form: the hot loop. Stops at the first other field, which read_fields handles.
   void read_plain_entries() {
     const char* at = at_;
     const char* const end = end_;
@@ -193,7 +192,7 @@ class PieceReader {
     return fail(at_, reasons::index_beyond(index, allowed_.largest));
   }
 
-  // Reads name:value. Fields other than qid, such as SVMlight's cost and sid, are counted and ignored.
+  // Reads name:value. Counts and ignores fields other than qid, such as SVMlight's cost and sid.
   bool read_named_field() {
     const std::string_view field = field_at(at_);
     const char* name_end = at_;
@@ -235,7 +234,7 @@ class PieceReader {
     return false;
   }
 
-  // Updates the largest index and has_zero_index, which also cover entries with the value 0.
+  // Updates the largest index and has_zero_index. Both also cover entries with the value 0.
   void update_index_range() {
     piece_.has_zero_index |= indices_[row_begin_] == 0;
     if (indices_[entries_ - 1] > piece_.largest_index) {
@@ -257,8 +256,7 @@ class PieceReader {
     return true;
   }
 
-  // Reads the line again to find the first repeated index, because sort_row has changed the order of the
-  // indices.
+  // Reads the line again to find the first repeated index: sort_row has changed the order of the indices.
   bool fail_repeated_index() {
     const auto hash = [](std::uint64_t index) { return static_cast<std::size_t>(seeded_hash(index)); };
     std::unordered_set<std::uint64_t, decltype(hash)> indices(16, hash);

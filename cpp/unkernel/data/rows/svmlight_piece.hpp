@@ -1,4 +1,4 @@
-// Whole lines of an svmlight file, parsed by one thread.
+// Parses whole lines of an svmlight file, in one thread.
 #pragma once
 
 #include <cstdint>
@@ -10,14 +10,14 @@
 
 namespace unkernel::data {
 
-// The range of indices that a file may use, both ends included.
+// The range of indices that a file may use, including both ends.
 struct IndexRange {
   std::int64_t smallest;
   std::int64_t largest;
 };
 
 struct LineError {
-  std::int64_t line;  // within the piece, from 1
+  std::int64_t line;  // in the piece, from 1
   std::int64_t column;
   std::string reason;
 };

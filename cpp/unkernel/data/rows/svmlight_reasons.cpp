@@ -8,7 +8,7 @@
 namespace unkernel::data::reasons {
 namespace {
 
-// Returns the text in quotes, truncated if long, with unprintable bytes as \xNN.
+// Returns the text in quotes, truncated if it is long, with unprintable bytes as \xNN.
 std::string quoted(std::string_view text) {
   constexpr std::size_t longest = 40;
   constexpr std::string_view hexadecimal = "0123456789abcdef";
@@ -43,7 +43,7 @@ std::string_view without_digits(std::string_view text) {
   return text;
 }
 
-// Returns whether the text is a decimal number. A decimal number that was refused is too large for a double.
+// Returns whether the text is a decimal number. If such a number was refused, it is too large for a double.
 bool is_decimal(std::string_view text) {
   const std::string_view number = without_sign(text);
   std::string_view remaining = without_digits(number);

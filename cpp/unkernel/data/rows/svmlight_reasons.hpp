@@ -1,5 +1,5 @@
-// Error messages for bad lines of svmlight files: the offending text, why it is invalid, and what would be
-// valid. Called at most once per file, so speed does not matter here.
+// Error messages for bad lines of svmlight files: the offending text, what is wrong, and what would be valid.
+// At most one is made per file, so speed does not matter here.
 #pragma once
 
 #include <cstdint>

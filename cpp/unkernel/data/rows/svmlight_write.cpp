@@ -8,7 +8,7 @@
 namespace unkernel::data {
 namespace {
 
-// Enough for all numbers: -1.7976931348623157e+308 has 24 bytes, and a 64-bit integer has at most 20.
+// Enough for any number: -1.7976931348623157e+308 has 24 bytes, and a 64-bit integer at most 20.
 constexpr std::size_t longest_number = 32;
 
 template <class Number>

@@ -16,10 +16,10 @@ namespace {
 
 constexpr std::string_view end_of_sentence = "EOS";
 constexpr const char* no_bunsetsu =
-    "a sentence begins with a bunsetsu, such as '* 0 1D'; plain text must be cut into tagged morphemes and "
+    "a sentence begins with a bunsetsu, such as '* 0 1D'; plain text must be split into tagged morphemes and "
     "bunsetsu first, as JUMAN with KNP or CaboCha do";
 
-// Positions of the fields in a line with seven fields, and in a line of JUMAN, in which a number follows each
+// Positions of the fields: in a line with seven fields, and in a line of JUMAN, where a number follows each
 // of POS, subPOS, ctype and cform.
 constexpr std::array<std::size_t, morpheme_fields> plain_fields{0, 1, 2, 3, 4, 5, 6};
 constexpr std::array<std::size_t, morpheme_fields> juman_fields{0, 1, 2, 3, 5, 7, 9};
@@ -27,7 +27,8 @@ constexpr std::size_t fewest_juman_fields = 11;
 
 bool is_type(char c) { return c >= 'A' && c <= 'Z'; }
 
-// Accepts the canonical form only (no plus sign, no leading zeros), so that equal numbers are equal bytes.
+// Reads an integer. Accepts only the canonical form (no plus sign, no leading zeros), so that equal numbers
+// have equal bytes.
 bool read_integer(std::string_view token, std::int32_t& value) {
   const auto [end, error] = std::from_chars(token.data(), token.data() + token.size(), value);
   const std::string_view digits = token.starts_with('-') ? token.substr(1) : token;
@@ -39,7 +40,7 @@ std::string_view token_at(std::string_view line, std::size_t at) {
   return line.substr(at, line.find(' ', at) - at);
 }
 
-// The three fields of `* 0 12D` or `+ 0 12D`. Further fields of the line are ignored.
+// The three fields of `* 0 12D` or `+ 0 12D`. Ignores further fields of the line.
 struct Header {
   std::string_view number;
   std::string_view head;  // without the type
@@ -80,7 +81,8 @@ BunsetsuText::BunsetsuText(std::string text, std::string file, std::int64_t firs
   const auto is_comment = [](const Line& line) { return line.text.empty() || line.text[0] == '#'; };
   const auto first = std::ranges::find_if_not(lines, is_comment);
   if (first == lines.end()) return;
-  // If the first line is a bunsetsu, the last sentence is cut off; else the text has another format.
+  // If the first line is a bunsetsu, the end of the last sentence is missing; otherwise, the text has another
+  // format.
   Header header;
   const bool is_cut_off = read_header(first->text, '*', header);
   const std::string reason = is_cut_off ? "the last sentence does not end with EOS" : no_bunsetsu;
@@ -118,7 +120,7 @@ void BunsetsuText::keep_or_skip(std::span<const Line> lines, std::size_t end, Ba
   }
 }
 
-// Reads the lines of a sentence. The last entry of first_morphemes_ is the begin of the next bunsetsu.
+// Reads the lines of a sentence. The last entry of first_morphemes_ is where the next bunsetsu begins.
 void BunsetsuText::read_sentence(std::span<const Line> lines) {
   std::int32_t count = 0;
   for (const Line& line : lines.first(lines.size() - 1)) {
@@ -227,7 +229,7 @@ std::string BunsetsuText::rewrite(std::size_t begin, std::size_t end, std::size_
                                   std::span<const std::int32_t> heads, std::string_view types) const {
   std::string result;
   result.reserve(end - begin + (last - first));
-  std::size_t copied = begin;  // the end of the copied text
+  std::size_t copied = begin;  // the end of the text copied so far
   for (std::size_t b = first; b < last; ++b) {
     result.append(text_, copied, head_begins_[b] - copied)
         .append(std::to_string(heads[b]))

@@ -83,7 +83,7 @@ bool ColumnReader::line_is_blank() const {
 void ColumnReader::skip_blank_lines() {
   while (next_line()) {
     if (line_is_blank()) continue;
-    next_ = line_begin_;  // so that it is read again
+    next_ = line_begin_;  // so that the line is read again
     --next_number_;
     return;
   }
@@ -95,7 +95,7 @@ void ColumnReader::begin_sentence() {
   has_other_lines_ = columns_set_here_ = false;
 }
 
-// Reads lines up to a blank line. Comments between blank lines belong to the sentence that follows.
+// Reads lines up to a blank line. Comments between blank lines belong to the next sentence.
 bool ColumnReader::read_sentence() {
   while (next_line()) {
     if (line_is_blank()) {
@@ -122,7 +122,7 @@ bool ColumnReader::read_line() {
   return *line_begin_ == '#' || read_word();
 }
 
-// Reads the line of a word. Skips the lines of multiword tokens and empty nodes.
+// Reads the line of a word. Skips lines of multiword tokens and empty nodes.
 bool ColumnReader::read_word() {
   const std::size_t cuts = index_.cuts.size();
   if (!split_at_tabs()) return false;
@@ -145,7 +145,7 @@ bool ColumnReader::read_head(std::string_view text) {
   if (text != "_") {
     if (!is_number(text)) {
       return fail(text.data(), "the head " + quote_short(text) +
-                                   " is not a number; the root has 0, a word without a head _");
+                                   " is not a number; write 0 for the root, and _ for a missing head");
     }
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), head);
     if (error != std::errc())
@@ -166,7 +166,7 @@ bool ColumnReader::split_at_tabs() {
     if (column == conll::columns) return fail_columns(column + 1 + std::count(at, line_end_, '\t'), field);
     if (at == field) {
       if (at == line_end_ && column + 1 < conll::columns) return fail_columns(column + 1, at);
-      return fail(field, "nothing in column " + std::to_string(column + 1) + "; _ stands in an empty one");
+      return fail(field, "nothing in column " + std::to_string(column + 1) + "; write _ if it is empty");
     }
     field = at + 1;
     cuts[column++] = static_cast<std::uint32_t>(field - line_begin_);
@@ -198,7 +198,7 @@ bool ColumnReader::add_token(const char* at) {
   return true;
 }
 
-// Returns whether the number is that of a multiword token, such as 1-2, or of an empty node, such as 1.1.
+// Returns whether the ID is that of a multiword token, such as 1-2, or of an empty node, such as 1.1.
 bool ColumnReader::is_multiword_or_empty_node(std::string_view id) const {
   if (options_.format != ColumnFormat::conllu) return false;
   const std::size_t middle = id.find_first_of("-.");
@@ -208,7 +208,7 @@ bool ColumnReader::is_multiword_or_empty_node(std::string_view id) const {
 
 bool ColumnReader::end_sentence() {
   if (words_ == 0) {
-    // Comments without a word after them are no sentence; they are copied unchanged.
+    // Comments without a word after them do not form a sentence; they are copied unchanged.
     return !has_other_lines_ || fail(begin_ + place_.begin, "a sentence without words");
   }
   if (options_.format != ColumnFormat::chunks && !check_heads()) return false;
@@ -260,7 +260,7 @@ bool ColumnReader::fail_columns(std::int64_t found, const char* at) {
   const std::string instead = columns + " instead of " + std::to_string(index_.columns);
   if (options_.format == ColumnFormat::chunks) {
     return fail(at, instead +
-                        "; blanks separate them, every line is one word and has as many columns, and an "
+                        "; blanks separate columns, every line is one word with as many columns, and an "
                         "empty line ends a sentence");
   }
   if (found == 1) {
@@ -269,7 +269,7 @@ bool ColumnReader::fail_columns(std::int64_t found, const char* at) {
                 "; CoNLL-U has one word per line, with its number, form, lemma, tags and so on in columns "
                 "that tabs separate; this is plain text");
   }
-  return fail(at, instead + "; tabs separate them, and _ stands in an empty one");
+  return fail(at, instead + "; separate columns by tabs, and write _ in empty ones");
 }
 
 bool ColumnReader::fail_number(std::string_view id) {

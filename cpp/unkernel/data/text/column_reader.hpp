@@ -1,4 +1,4 @@
-// The parser behind ColumnText: finds sentences, tokens and fields in a text of columns.
+// The parser of ColumnText: finds sentences, tokens and fields in a text of columns.
 #pragma once
 
 #include <cstdint>
@@ -62,7 +62,7 @@ class ColumnReader {
   std::string fault_reason_;
 };
 
-// Returns an error at `at`, a byte within the lines of `place`, with its line and column.
+// Returns an error with line and column for `at`, a byte in the lines of `place`.
 FormatError fault_in_lines(std::string_view text, const std::string& file, const LinePlace& place,
                            const char* at, std::string reason);
 

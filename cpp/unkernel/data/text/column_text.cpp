@@ -19,7 +19,7 @@ bool is_blank_line(std::string_view line) {
 
 ColumnText::ColumnText(std::string text, std::string file, const ColumnOptions& options)
     : text_(std::move(text)), file_(std::move(file)), options_(options) {
-  if (options.first_line < 1) throw std::invalid_argument("lines are counted from 1 on");
+  if (options.first_line < 1) throw std::invalid_argument("first_line must be at least 1");
   if (options.columns < 0) throw std::invalid_argument("the number of columns must not be negative");
   const bool has_mark = options.first_line == 1 && text_.starts_with(byte_order_mark);
   const LinePlace all{has_mark ? std::ssize(byte_order_mark) : 0, static_cast<std::int64_t>(text_.size()),
@@ -30,7 +30,7 @@ ColumnText::ColumnText(std::string text, std::string file, const ColumnOptions& 
 ColumnText::ColumnText(std::string text, const ColumnText& original, ColumnIndex index)
     : text_(std::move(text)), file_(original.file_), options_(original.options_), index_(std::move(index)) {
   options_.columns = 0;
-  if (!options_.skip_bad_sentences) options_.trees = TreeCheck::none;  // other heads need not form trees
+  if (!options_.skip_bad_sentences) options_.trees = TreeCheck::none;  // replaced heads need not form trees
 }
 
 std::int64_t ColumnText::sentence_of(std::int64_t token) const {
@@ -80,7 +80,7 @@ FormatError ColumnText::fault(std::int64_t token, int column, const std::string&
 
 std::size_t size_of_whole_sentences(std::string_view text, ColumnFormat format) {
   const std::size_t start = text.starts_with(byte_order_mark) ? byte_order_mark.size() : 0;
-  std::size_t cut = 0;  // the end of a blank line, which ends a sentence if a line with a word precedes it
+  std::size_t cut = 0;  // the end of a blank line, which ends a sentence if a word precedes it
   std::size_t end = text.rfind('\n');
   while (end != std::string_view::npos && end >= start) {
     const std::size_t before = end == 0 ? std::string_view::npos : text.rfind('\n', end - 1);

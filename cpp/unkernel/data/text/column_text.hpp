@@ -1,7 +1,7 @@
-// Text with one word per line and its properties in columns; a blank line ends a sentence.
+// Reads text with one word per line and its properties in columns. A blank line ends a sentence.
 //
 //   conllu   CoNLL-U: ten columns separated by tabs, words numbered 1, 2, 3, ...; multiword tokens (1-2),
-//            empty nodes (1.1) and comments (#) are not words and are copied unchanged
+//            empty nodes (1.1) and comments (#) are not words, and are copied unchanged
 //   conllx   CoNLL-X: the same without multiword tokens and empty nodes
 //   chunks   CoNLL-2000, YamCha: the same number of columns in every line, separated by spaces or tabs; no
 //            comments
@@ -24,7 +24,8 @@ namespace unkernel::data {
 
 enum class ColumnFormat { conllu, conllx, chunks };
 
-// The columns of conllu and conllx. Columns 4 and 5 of CoNLL-X (cpostag, postag) are called upos and xpos.
+// Numbers of the columns of conllu and conllx. upos and xpos are columns 4 and 5, which CoNLL-X calls cpostag
+// and postag.
 namespace conll {
 constexpr int id = 0, form = 1, lemma = 2, upos = 3, xpos = 4, feats = 5, head = 6, deprel = 7, deps = 8,
               misc = 9;
@@ -35,10 +36,10 @@ constexpr std::int64_t longest_line = std::numeric_limits<std::int32_t>::max(); 
 
 struct ColumnOptions {
   ColumnFormat format;
-  int columns;              // for chunks: columns per line; 0: the number of columns of the first line
-  TreeCheck trees;          // for conllu and conllx
-  bool skip_bad_sentences;  // skip bad sentences instead of throwing
-  std::int64_t first_line;  // line number of the first line of the text in its file
+  int columns;              // chunks only: columns per line, or 0 for as many as the first line has
+  TreeCheck trees;          // conllu and conllx only
+  bool skip_bad_sentences;  // instead of throwing
+  std::int64_t first_line;  // number of the text's first line in its file
 };
 
 // A range of lines: its bytes, and the number of its first line.
@@ -48,14 +49,13 @@ struct LinePlace {
   std::int64_t line;
 };
 
-// An index of a text: 8 + 4 * columns bytes per token, 4 for its head, and 32 bytes per sentence.
+// The index of a text: 8 + 4 * columns bytes per token, 4 for its head, and 32 bytes per sentence.
 struct ColumnIndex {
   int columns = 0;
   GrowingArray<std::int64_t> token_begins;
-  GrowingArray<std::uint32_t>
-      cuts;  // for each column of each token: where the next column begins, relative to the token
+  GrowingArray<std::uint32_t> cuts;  // by token and column: where the next column begins in the token
   GrowingArray<std::int32_t> heads;
-  GrowingArray<std::int64_t> first_tokens;  // of each sentence, then the total number of tokens
+  GrowingArray<std::int64_t> first_tokens;  // by sentence, then the total number of tokens
   GrowingArray<LinePlace> sentences;
   GrowingArray<LinePlace> skipped;
 };
@@ -65,7 +65,7 @@ class ColumnText {
  public:
   // Throws FormatError at the first bad line, unless bad sentences are to be skipped.
   ColumnText(std::string text, std::string file, const ColumnOptions& options);
-  // A copy of `original` with another text, whose index is known.
+  // Creates a copy of `original` with another text, whose index is given.
   ColumnText(std::string text, const ColumnText& original, ColumnIndex index);
 
   const std::string& text() const { return text_; }
@@ -77,30 +77,31 @@ class ColumnText {
   std::int64_t sentences() const { return static_cast<std::int64_t>(index_.sentences.size()); }
   std::int64_t tokens() const { return static_cast<std::int64_t>(index_.token_begins.size()); }
 
-  // Sentence s has the tokens first_token(s) .. first_token(s + 1) - 1; s may be sentences().
+  // Returns the first token of a sentence. Its last token is first_token(sentence + 1) - 1; `sentence` may be
+  // sentences().
   std::int64_t first_token(std::int64_t sentence) const {
     return index_.first_tokens.span()[static_cast<std::size_t>(sentence)];
   }
   std::span<const std::int64_t> first_tokens() const { return index_.first_tokens.span(); }
 
   std::string_view field(std::int64_t token, int column) const;
-  // Returns one head per token of conllu and conllx, counted from 1 in the sentence: 0 is the root, -1 is
+  // Returns the head of each token of conllu and conllx, counted from 1 in its sentence: 0 is the root, -1 is
   // `_`. Empty for chunks.
   std::span<const std::int32_t> heads() const { return index_.heads.span(); }
 
-  // Returns the line number of a token in the file. Linear in the sentence length, for error messages.
+  // Returns the line of a token in the file. Takes time linear in the length of the sentence; for error
+  // messages.
   std::int64_t line(std::int64_t token) const;
   std::int64_t sentence_line(std::int64_t sentence) const { return place(sentence).line; }
-  // Returns the lines of a sentence including its comments, without the blank lines that follow.
+  // Returns the lines of a sentence, with its comments but without the blank lines that follow.
   std::string_view sentence_text(std::int64_t sentence) const;
 
-  // Returns the lines of the bad sentences that were skipped. Their bytes are in the text, but they have no
-  // tokens.
+  // Returns the lines of the skipped bad sentences. Their bytes are in the text, but they have no tokens.
   std::span<const LinePlace> skipped() const { return index_.skipped.span(); }
   // Returns the error of a skipped sentence.
   FormatError why_skipped(std::size_t number) const;
 
-  // Throws FormatError if heads do not form trees. Only needed if the text was read without this check.
+  // Throws FormatError unless heads form trees. Needed only if the text was read without this check.
   void check_trees(TreeCheck check) const;
   // Returns a FormatError at the position of a field.
   FormatError fault(std::int64_t token, int column, const std::string& reason) const;
@@ -132,12 +133,12 @@ inline std::string_view ColumnText::field(std::int64_t token, int column) const 
   return {begin, static_cast<std::size_t>(end - begin)};
 }
 
-// Returns the length of the prefix of `text` that ends with its last complete sentence; 0 if no sentence is
-// certainly complete. For texts that are read block by block. Comments between blank lines belong to the
-// sentence that follows.
+// Returns the length of the prefix of `text` that ends with its last complete sentence, or 0 if it is
+// uncertain whether any sentence is complete. For texts that are read block by block. Comments between blank
+// lines belong to the next sentence.
 std::size_t size_of_whole_sentences(std::string_view text, ColumnFormat format);
 
-// One string per token, as an index into `names`.
+// One string per token, as an index into `names`; -1 stands for `_`.
 struct TokenNames {
   std::span<const std::int32_t> numbers;  // -1: `_`
   std::span<const std::string> names;
@@ -149,10 +150,10 @@ struct ColumnValues {
   TokenNames values;
 };
 
-// Return a copy of the text with other heads and relations, with other values of columns whose numbers
-// ascend, or with other values of one column; all other bytes stay the same. For chunks, `column` may be
-// text.columns(), which appends a column. The copy has the sentences and the skipped sentences of the text.
-// Throw std::invalid_argument.
+// Return a copy of the text with other heads and relations; with other values of columns, whose numbers must
+// ascend; or with other values of one column. All other bytes stay the same. For chunks, `column` may be
+// text.columns(), which appends a column. The copy keeps the sentences and the skipped sentences. Throw
+// std::invalid_argument if values do not fit the text.
 ColumnText replace_trees(const ColumnText& text, std::span<const std::int32_t> heads,
                          const TokenNames& relations);
 ColumnText replace_columns(const ColumnText& text, std::span<const ColumnValues> columns);

@@ -26,13 +26,13 @@ void check_names(const ColumnText& text, const TokenNames& names) {
   }
   for (const std::int32_t number : names.numbers) {
     if (number < -1 || number >= static_cast<std::int64_t>(names.names.size())) {
-      throw std::invalid_argument("label number " + std::to_string(number) + ", of " +
+      throw std::invalid_argument("label number " + std::to_string(number) + " is out of range; there are " +
                                   std::to_string(names.names.size()) + " labels");
     }
   }
   const std::string_view forbidden_characters = text.format() == ColumnFormat::chunks ? " \t\n\r" : "\t\n\r";
   for (const std::string& name : names.names) {
-    if (name.empty()) throw std::invalid_argument("a label is empty; _ stands for none");
+    if (name.empty()) throw std::invalid_argument("a label is empty; write _ for a missing label");
     if (first_bad_byte(name) < name.size())
       throw std::invalid_argument("a label is not text in UTF-8, or has a NUL byte");
     if (name.find_first_of(forbidden_characters) != std::string::npos) {
@@ -54,12 +54,12 @@ void check_heads(const ColumnText& text, std::span<const std::int32_t> heads) {
       if (head >= -1 && head <= words && head != word) continue;
       throw std::invalid_argument("sentence " + std::to_string(s) + ", word " + std::to_string(word) +
                                   ": the head " + std::to_string(head) + " is not another of its " +
-                                  std::to_string(words) + " words; the root has 0");
+                                  std::to_string(words) + " words; write 0 for the root");
     }
   }
 }
 
-// Copies a text with some fields replaced, and moves the positions of its index with the bytes.
+// Copies a text with some fields replaced, and shifts the positions of its index.
 class TextRewriter {
  public:
   TextRewriter(const ColumnText& text, int columns) : text_(text), source_(text.text()) {
@@ -67,7 +67,7 @@ class TextRewriter {
     index_.columns = columns;
   }
 
-  // Calls replace_fields(token) for each token, which replaces fields of the token in ascending order.
+  // Calls replace_fields(token) for each token, which must replace its fields in ascending order.
   template <class ReplaceFields>
   ColumnText rewrite(std::span<const std::int32_t> heads, const ReplaceFields& replace_fields) {
     index_.first_tokens.push_back(0);
@@ -97,7 +97,7 @@ class TextRewriter {
     out_.append(by);
     copied_ += field.size();
   }
-  // Adds a column behind the last one.
+  // Appends a column after the last.
   void append(char separator, std::string_view value) {
     const std::string_view last = text_.field(token_, text_.columns() - 1);
     move_cuts(text_.columns() - 1);
@@ -108,7 +108,7 @@ class TextRewriter {
   }
 
  private:
-  // How many bytes the copy is longer than what was copied.
+  // Returns how many bytes longer the copy is than the part of the source copied so far.
   std::int64_t shift() const { return std::ssize(out_) - static_cast<std::int64_t>(copied_); }
 
   void copy_to(std::size_t end) {
@@ -125,7 +125,7 @@ class TextRewriter {
     index_.token_begins.push_back(token_begin_);
     next_cut_ = 0;
   }
-  // Moves the cuts after the columns before `end`: those of this token that have not moved yet.
+  // Shifts the cuts of this token, after the columns before `end`, that have not been shifted yet.
   void move_cuts(int end) {
     const std::size_t first_cut =
         static_cast<std::size_t>(token_) * static_cast<std::size_t>(text_.columns());
@@ -138,7 +138,7 @@ class TextRewriter {
     if (cut > longest_line) throw std::invalid_argument("the labels make a line longer than 2^31 - 1 bytes");
     index_.cuts.push_back(static_cast<std::uint32_t>(cut));
   }
-  // Moves the skipped sentences that begin before `end` in the source.
+  // Shifts the skipped sentences that begin before `end` in the source.
   void move_skipped(std::int64_t end) {
     for (; next_skipped_ < text_.skipped().size() && text_.skipped()[next_skipped_].begin < end;
          ++next_skipped_) {
@@ -155,7 +155,7 @@ class TextRewriter {
   std::size_t next_skipped_ = 0;
   std::int64_t token_ = 0;
   std::int64_t token_begin_ = 0;  // in the copy
-  std::int64_t token_shift_ = 0;  // at the begin of the token
+  std::int64_t token_shift_ = 0;  // at the beginning of the token
   int next_cut_ = 0;
 };
 
@@ -166,8 +166,8 @@ void replace_head(TextRewriter& rewriter, std::int32_t head) {
                    head < 0 ? empty_field : std::string_view(digits, static_cast<std::size_t>(end - digits)));
 }
 
-// Returns the separator before a new column: the separator before the last column of the token; a space if
-// the token has only one column.
+// Returns the separator before a new column: the one before the token's last column, or a space if the token
+// has only one column.
 char find_separator(const ColumnText& text, std::int64_t token) {
   if (text.columns() == 1) return ' ';
   return *(text.field(token, text.columns() - 1).data() - 1);
@@ -182,7 +182,7 @@ void check_columns(const ColumnText& text, std::span<const ColumnValues> columns
                                   std::to_string(text.columns()));
     }
     if (has_heads && (column == conll::id || column == conll::head))
-      throw std::invalid_argument("the numbers of words and heads cannot be replaced like this");
+      throw std::invalid_argument("this function cannot replace the numbers of words and heads");
     if (std::exchange(before, column) >= column) throw std::invalid_argument("columns must ascend");
     check_names(text, values);
   }

@@ -6,9 +6,9 @@
 namespace unkernel::data {
 namespace {
 
-// Returns a word that lies on a cycle of heads, or 0 if there is none.
+// Returns a word on a cycle of heads, or 0 if there is no cycle.
 std::int32_t find_word_on_cycle(std::span<const std::int32_t> heads) {
-  // For each word, the word at which the first walk that reached it began; 0 if no walk has reached it.
+  // By word: the word where the first walk that reached it began; 0 if none has reached it.
   std::vector<std::int32_t> seen_from(heads.size() + 1, 0);
   for (std::size_t i = 0; i < heads.size(); ++i) {
     const auto start = static_cast<std::int32_t>(i) + 1;
@@ -38,7 +38,7 @@ HeadFault describe_cycle(std::span<const std::int32_t> heads, std::int32_t on_cy
     path.append(" → ").append(std::to_string(at));
     if (at == first) break;
   }
-  return {static_cast<std::size_t>(first) - 1, "the heads go round in a circle, " + path};
+  return {static_cast<std::size_t>(first) - 1, "the heads form a cycle, " + path};
 }
 
 }  // namespace
@@ -48,7 +48,7 @@ std::optional<HeadFault> head_fault(std::span<const std::int32_t> heads, TreeChe
   const auto missing = std::ranges::find(heads, -1);
   if (missing != heads.end()) {
     return HeadFault{static_cast<std::size_t>(missing - heads.begin()),
-                     "a tree needs the head of every word; the root has 0"};
+                     "a tree needs the head of every word; write 0 for the root"};
   }
   if (check == TreeCheck::tree) {
     const auto first = std::ranges::find(heads, 0);

@@ -32,7 +32,8 @@ std::uint64_t eight_bytes(const char* text) {
   return word;
 }
 
-// Returns a name of at most eight bytes as a number; for longer names a hash of all bytes.
+// Returns the key of a name: the name itself as a number if it has at most eight bytes, otherwise a hash of
+// all bytes.
 std::uint64_t key_of(std::string_view name) {
   if (name.size() < 8) return first_bytes(name.data(), name.size());
   if (name.size() == 8) return eight_bytes(name.data());
@@ -43,8 +44,8 @@ std::uint64_t key_of(std::string_view name) {
   return Random::mix(hash ^ eight_bytes(name.data() + name.size() - 8));
 }
 
-// Returns the highest bits of a product with a secret odd number: any two keys collide with a probability of
-// at most 2 in `slots` (Dietzfelbinger et al. 1997).
+// Returns the highest bits of a product with a secret odd number, so that two keys collide with a probability
+// of at most 2 / `slots` (Dietzfelbinger et al. 1997).
 std::size_t first_slot(std::uint64_t key, std::size_t slots) {
   return static_cast<std::size_t>((key * hash_seed.multiplier) >> (std::countl_zero(slots) + 1));
 }
@@ -57,7 +58,7 @@ NameTable NameTable::of(std::string_view bytes, std::span<const std::int64_t> en
   NameTable table;
   std::size_t begin = 0;
   for (const std::int64_t end : ends) {
-    const auto next = static_cast<std::size_t>(end);  // a negative value wraps around and fails the check
+    const auto next = static_cast<std::size_t>(end);  // a negative value becomes huge and fails the check
     if (next < begin || next > bytes.size())
       throw std::invalid_argument("the names of a table overlap, or lie beyond its end");
     const std::size_t known = table.size();
@@ -65,7 +66,7 @@ NameTable NameTable::of(std::string_view bytes, std::span<const std::int64_t> en
     if (table.size() == known) throw std::invalid_argument("a name of a table occurs twice");
     begin = next;
   }
-  if (begin != bytes.size()) throw std::invalid_argument("there are bytes after the last name of a table");
+  if (begin != bytes.size()) throw std::invalid_argument("a table has bytes after its last name");
   return table;
 }
 
@@ -79,7 +80,7 @@ std::int32_t NameTable::add(std::string_view name) {
   }
   if (size() >= static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max()) ||
       name.size() > std::numeric_limits<std::uint32_t>::max()) {
-    throw std::length_error("too many different labels, or one of more than 4 GB");
+    throw std::length_error("there are too many different labels, or one has more than 4 GB");
   }
   const auto number = static_cast<std::int32_t>(size());
   bytes_.append(name);

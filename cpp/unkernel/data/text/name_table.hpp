@@ -1,7 +1,7 @@
-// A bidirectional map between strings and consecutive numbers. A name takes its own bytes, 8 bytes for its
-// end, and 24 to 48 bytes of hash table. Names of at most eight bytes, like most labels, are found by their
-// hash keys alone. The slot of a name differs from process to process, so that nobody can choose names that
-// all have the same slot. The number of a name does not depend on its slot.
+// Maps strings to consecutive numbers, and back. A name takes its own bytes, 8 bytes for its end, and 24 to
+// 48 bytes of hash table. Names of at most eight bytes, like most labels, are found by their keys alone. The
+// slot of a name differs from process to process, so that nobody can choose names that all fall into one
+// slot. The number of a name does not depend on its slot.
 #pragma once
 
 #include <cstddef>
@@ -16,10 +16,10 @@ namespace unkernel::data {
 class NameTable {
  public:
   NameTable();
-  // Restores a table from bytes() and ends(). Throws std::invalid_argument if these are inconsistent.
+  // Restores a table from bytes() and ends(). Throws std::invalid_argument if they are inconsistent.
   static NameTable of(std::string_view bytes, std::span<const std::int64_t> ends);
 
-  // Returns the number of the name; adds it if it is missing.
+  // Returns the number of the name. Adds the name if it is missing.
   std::int32_t add(std::string_view name);
   // Returns the number of the name, or -1.
   std::int32_t find(std::string_view name) const;
@@ -27,16 +27,16 @@ class NameTable {
   std::string_view name(std::int32_t number) const;
   std::size_t size() const { return ends_.size(); }
 
-  // All names concatenated, and the end of each name.
+  // Return all names concatenated, and the end of each name.
   const std::string& bytes() const { return bytes_; }
   const std::vector<std::int64_t>& ends() const { return ends_; }
   std::size_t memory() const;
-  // Returns the largest number of slots visited before a name is found.
+  // Returns the largest number of slots that a lookup visits before it finds a name.
   std::size_t longest_probe() const;
 
  private:
   struct Slot {
-    std::uint64_t key;  // the bytes themselves if at most eight, else a hash
+    std::uint64_t key;  // the bytes themselves if at most eight, otherwise a hash
     std::uint32_t size;
     std::int32_t number;  // -1 if the slot is free
   };

@@ -12,16 +12,16 @@ using Byte = unsigned char;
 constexpr std::uint64_t high_bits = 0x8080808080808080u;
 constexpr std::uint64_t ones = 0x0101010101010101u;
 
-// Returns true only if eight bytes are all in 1 .. 127. May return false for bytes in 1 .. 127, if a borrow
-// makes one of these bytes look like 0.
+// Returns true only if all eight bytes are in 1 .. 127. May return false even then, if a borrow makes a byte
+// look like 0.
 bool is_plain(const char* at) {
   std::uint64_t word;
   std::memcpy(&word, at, sizeof word);
   return (((word - ones) | word) & high_bits) == 0;
 }
 
-// For the first byte of a character: the number of bytes that follow, and the valid second bytes (Unicode,
-// table 3-7).
+// By first byte of a character: the number of bytes that follow, and the valid second bytes (Unicode, table
+// 3-7).
 struct Lead {
   int following;
   Byte low, high;
@@ -38,7 +38,7 @@ Lead lead(Byte first) {
   return {-1, 0, 0};
 }
 
-// Returns the number of bytes of the first character of `text`, 0 if it is invalid.
+// Returns how many bytes the first character of `text` has, or 0 if it is invalid.
 std::size_t character_size(std::string_view text) {
   const Lead first = lead(static_cast<Byte>(text[0]));
   if (first.following <= 0) return first.following == 0 ? 1 : 0;

@@ -6,7 +6,7 @@
 
 namespace unkernel::data {
 
-// Returns the position of the first byte that is not valid UTF-8 or is NUL; text.size() if there is none.
+// Returns the position of the first byte that is NUL or invalid UTF-8, or text.size() if there is none.
 // Overlong forms, surrogates and code points beyond U+10FFFF are invalid.
 std::size_t first_bad_byte(std::string_view text);
 
@@ -16,7 +16,7 @@ inline bool continues_character(char c) { return (static_cast<unsigned char>(c) 
 // Returns the number of characters in valid UTF-8 text.
 std::size_t count_characters(std::string_view text);
 
-// Returns the first `count` characters, or all if there are fewer.
+// Returns the first `count` characters, or the whole text if it has fewer.
 std::string_view first_characters(std::string_view text, std::size_t count);
 std::string_view last_characters(std::string_view text, std::size_t count);
 

@@ -8,7 +8,7 @@
 namespace unkernel::data {
 namespace {
 
-// The bytes that end a word, as a lookup table.
+// Returns a lookup table of the bytes that end a word.
 constexpr std::array<bool, 256> list_enders() {
   std::array<bool, 256> enders{};
   for (const char c : {' ', '\t', '\n', '\r', '(', ')'}) enders[static_cast<unsigned char>(c)] = true;
@@ -68,7 +68,7 @@ void BracketReader::close(std::size_t at) {
   open_.pop_back();
 }
 
-// Reads one word. In joined style, all words up to the next bracket become one leaf if this bracket closes
+// Reads one word. In joined style, all words up to the next bracket become one leaf, if this bracket closes
 // the node and the node has no other children.
 void BracketReader::take_words(std::string_view text, std::size_t& at) {
   const std::string_view word = word_at(text, at);
@@ -118,7 +118,7 @@ std::string to_brackets(const Forest& forest, NodeId root, bool bracket_leaves) 
       const NodeId child = children[path.back().second++];
       if (text.size() + forest.label_name(child).size() > longest)
         throw std::length_error("a tree of this model or forest cannot be written: its text is longer than " +
-                                std::to_string(longest) + " bytes, as it has the same subtrees very often");
+                                std::to_string(longest) + " bytes, because subtrees repeat very often");
       begin(child);
     } else {
       text.append(1, ')');
@@ -131,7 +131,7 @@ std::string to_brackets(const Forest& forest, NodeId root, bool bracket_leaves) 
 NodeId add_preorder(Forest& forest, std::span<const std::string_view> labels,
                     std::span<const std::int64_t> arities) {
   if (labels.empty() || labels.size() != arities.size()) {
-    throw std::invalid_argument("a tree in preorder has a label and a number of children for each node");
+    throw std::invalid_argument("a tree in preorder needs a label and a number of children for each node");
   }
   // Nodes are created from the last to the first, so the children of a node are on the stack, with the first
   // child on top.
@@ -139,7 +139,7 @@ NodeId add_preorder(Forest& forest, std::span<const std::string_view> labels,
   std::vector<NodeId> children;
   for (std::size_t i = labels.size(); i-- > 0;) {
     if (arities[i] < 0 || static_cast<std::size_t>(arities[i]) > stack.size()) {
-      throw std::invalid_argument("the numbers of children of the nodes in preorder make no tree");
+      throw std::invalid_argument("the numbers of children of the nodes in preorder do not form a tree");
     }
     const auto count = static_cast<std::size_t>(arities[i]);
     children.assign(stack.rbegin(), stack.rbegin() + static_cast<std::ptrdiff_t>(count));
@@ -147,7 +147,7 @@ NodeId add_preorder(Forest& forest, std::span<const std::string_view> labels,
     stack.push_back(forest.add_node(forest.add_label(labels[i]), children));
   }
   if (stack.size() != 1)
-    throw std::invalid_argument("the numbers of children of the nodes in preorder make several trees");
+    throw std::invalid_argument("the numbers of children of the nodes in preorder form several trees");
   return stack.front();
 }
 

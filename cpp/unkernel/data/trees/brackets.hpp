@@ -1,7 +1,7 @@
 // Reads and writes trees in bracket notation: `(S (NP (DT the) (NN dog)) (VP barks))`.
 //
 // A node is `(label child ...)`; a child is a node or a word, and a word is a leaf. `(NN (dog))` and `(NN
-// dog)` are the same tree. Labels and words extend to the next white space or bracket; there is no escaping.
+// dog)` are the same tree. Labels and words extend to the next white space or bracket; there are no escapes.
 // The label may be missing (`( (S ...))`, as in treebanks), and is then empty.
 #pragma once
 
@@ -24,15 +24,15 @@ class BracketError : public std::runtime_error {
   std::size_t offset;
 };
 
-// How to read `(NN New York)`: as two words, or like SVM-light-TK as one word that contains a space.
+// Selects how to read `(NN New York)`: as two words, or, like SVM-light-TK, as one word with a space.
 enum class WordStyle { apart, joined };
 
-// Reads trees into a forest. Reuses its buffers, and does not recurse.
+// Reads trees into a forest. Reuses its buffers. Uses no recursion, so deep trees cannot exhaust the stack.
 class BracketReader {
  public:
   BracketReader(Forest& forest, WordStyle style) : forest_(forest), style_(style) {}
 
-  // Reads the tree that begins at text[at], and advances `at` past it.
+  // Reads the tree that begins at text[at], and moves `at` past it.
   NodeId read(std::string_view text, std::size_t& at);
 
  private:
@@ -51,24 +51,24 @@ class BracketReader {
   std::vector<Open> open_;
   std::vector<NodeId> children_;
   std::string joined_;
-  std::size_t words_end_ = 0;  // words before this position have siblings in brackets and are not joined
+  std::size_t words_end_ = 0;  // words before this position have siblings in brackets, so they are not joined
 };
 
 inline bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
 
-// Returns the position of the first byte from `at` on that is not blank.
+// Returns the position of the first byte, from `at` on, that is not a blank.
 inline std::size_t skip_blanks(std::string_view text, std::size_t at) {
   while (at < text.size() && is_blank(text[at])) ++at;
   return at;
 }
 
-// Writes the tree in bracket notation; a leaf below a node is a bare word unless `bracket_leaves`. Repeated
-// subtrees are stored once, so a forest of 60 nodes can contain a tree of 2^60 nodes. Throws
-// std::length_error if the text is longer than `longest_text`.
+// Writes a tree in bracket notation. Leaves are bare words unless `bracket_leaves`. Repeated subtrees are
+// stored once, so a forest of 60 nodes can contain a tree of 2^60 nodes. So write() throws std::length_error
+// if the text would be longer than `longest_text`.
 std::size_t longest_text(const Forest& forest);
 std::string to_brackets(const Forest& forest, NodeId root, bool bracket_leaves);
 
-// Adds the tree whose nodes in preorder have these labels and numbers of children. Throws
+// Adds a tree, given the labels and the numbers of children of its nodes in preorder. Throws
 // std::invalid_argument if they do not form a tree.
 NodeId add_preorder(Forest& forest, std::span<const std::string_view> labels,
                     std::span<const std::int64_t> arities);

@@ -44,7 +44,7 @@ std::size_t Forest::find_slot(const Slots& slots, std::uint64_t hash, const Same
   return at;
 }
 
-// Inserts a slot at the free position that find_slot returned; `count` slots are in use.
+// Inserts a slot at the free position that find_slot returned. `count` is the number of slots in use.
 void Forest::insert(Slots& slots, std::size_t count, std::size_t at, Slot slot) {
   slots[at] = slot;
   if (!is_crowded(count + 1, slots.size())) return;

@@ -1,9 +1,9 @@
-// A forest that stores each distinct subtree of all trees once.
+// A forest that stores each distinct subtree of all trees only once.
 //
 // A node is a label and a list of children; nodes with the same label and children are the same node
-// (hash-consing). A tree is the number of its root; two trees are equal if they have the same root. Children
-// have smaller numbers than their parents: ascending order visits every subtree before the trees that contain
-// it.
+// (hash-consing). A tree is the number of its root, so two trees are equal if they have the same root.
+// Children have smaller numbers than their parents: ascending order visits every subtree before the trees
+// that contain it.
 //
 // A *production* is the label of a node together with the labels of its children. The subset-tree kernel
 // compares productions. Leaves have no production.
@@ -35,7 +35,7 @@ class Forest {
   std::int32_t add_label(std::string_view name) { return labels_.add(name); }
   std::int32_t find_label(std::string_view name) const { return labels_.find(name); }
 
-  // Returns the node with this label and these children; adds the node if it is missing.
+  // Returns the node with this label and these children. Adds the node if it is missing.
   NodeId add_node(std::int32_t label, std::span<const NodeId> children);
   // Returns the node with this label and these children, or -1.
   NodeId find_node(std::int32_t label, std::span<const NodeId> children) const;
@@ -60,20 +60,20 @@ class Forest {
   std::span<const NodeId> all_children() const { return children_; }
   std::size_t memory() const;
 
-  // Returns the number of nodes of the trees with these roots; repeated subtrees count every time. 0 for a
-  // root of -1; infinite if a double cannot represent it.
+  // Returns the number of nodes of each tree, given its root. Repeated subtrees count every time. A root of
+  // -1 gives 0; a number that a double cannot represent becomes infinite.
   std::vector<double> tree_sizes(std::span<const NodeId> roots) const;
 
   std::shared_mutex& gate() const { return *gate_; }
 
  private:
   struct Node {
-    std::int64_t child_begin;  // the children of a node end where the children of the next node begin
+    std::int64_t child_begin;  // children end where those of the next node begin
     std::int32_t label;
     std::int32_t production;
   };
   struct Slot {
-    std::uint64_t hash;   // for a node with one child: its label and its child, not a hash
+    std::uint64_t hash;   // for a node with one child: its label and child instead
     std::int32_t number;  // -1 if the slot is free
   };
   using Slots = LargeVector<Slot>;
@@ -92,17 +92,17 @@ class Forest {
   NameTable labels_;
   LargeVector<Node> nodes_;  // with a sentinel at the end
   LargeVector<NodeId> children_;
-  std::vector<std::int32_t> production_labels_;  // for each production: its label, then those of the children
+  std::vector<std::int32_t> production_labels_;  // by production: its label, then its children's labels
   std::vector<std::int64_t> production_ends_;
-  std::vector<NodeId> leaf_;  // by label, or -1: leaves are found without hashing
-  // Nodes with one child, which are the most frequent, keyed by label and child: a lookup compares no
+  std::vector<NodeId> leaf_;  // by label: its leaf or -1, so leaves need no hashing
+  // Nodes with one child, the most frequent nodes, by label and child. A lookup compares no lists of
   // children.
   Slots unary_slots_;
   std::size_t unary_count_ = 0;
   Slots node_slots_;  // of nodes with several children
   std::size_t branching_count_ = 0;
   Slots production_slots_;
-  std::vector<std::int32_t> new_labels_;  // the label and child labels of the production being added
+  std::vector<std::int32_t> new_labels_;  // of the production being added
 };
 
 }  // namespace unkernel::data

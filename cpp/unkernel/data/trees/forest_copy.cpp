@@ -10,7 +10,7 @@ namespace {
 
 [[noreturn]] void fail() { throw std::invalid_argument("the arrays of the forest are damaged"); }
 
-// Returns one flag per node: whether the node belongs to one of the trees. Children have smaller numbers than
+// Returns a flag for each node: whether it belongs to one of the trees. Children have smaller numbers than
 // their parents, so one pass from the last node to the first is enough.
 std::vector<bool> mark_reachable(const Forest& forest, std::span<const NodeId> roots) {
   std::vector<bool> marked(forest.size(), false);

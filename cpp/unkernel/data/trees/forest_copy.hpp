@@ -14,7 +14,7 @@ namespace unkernel::data {
 // Copies only the nodes of these trees.
 std::vector<NodeId> absorb(Forest& forest, const Forest& other, std::span<const NodeId> roots);
 
-// The arrays of a forest in a file.
+// A forest as arrays in a file.
 struct ForestArrays {
   std::string_view label_bytes;
   std::span<const std::int64_t> label_ends;
@@ -24,7 +24,7 @@ struct ForestArrays {
 };
 
 // Restores a forest whose labels and nodes have the same numbers as in the arrays. Throws
-// std::invalid_argument unless labels and nodes are distinct and children precede their parents.
+// std::invalid_argument unless labels and nodes are distinct, and children precede their parents.
 Forest restore_forest(const ForestArrays& arrays);
 
 }  // namespace unkernel::data

@@ -99,7 +99,7 @@ void TreeLines::read_line(std::string_view text) {
   examples_.vector_ends.push_back(static_cast<std::int64_t>(examples_.vector_channel.size()));
 }
 
-// Reads the label and the optional qid; returns where the sections begin.
+// Reads the label and the optional qid, and returns where the sections begin.
 std::size_t TreeLines::read_head(std::string_view text) {
   std::size_t at = skip_blanks(text, 0);
   const std::string_view label = token_at(text, at);
@@ -121,7 +121,7 @@ std::size_t TreeLines::read_query(std::string_view text, std::size_t at) {
   if (!has_query) return at;
   const std::string_view token = token_at(text, at);
   std::int64_t query = 0;
-  if (!read_whole_number(token.substr(prefix.size()), query)) fail(at, "qid: is followed by a whole number");
+  if (!read_whole_number(token.substr(prefix.size()), query)) fail(at, "a whole number must follow qid:");
   examples_.queries.push_back(query);
   return skip_blanks(text, at + token.size());
 }
@@ -131,7 +131,7 @@ std::size_t TreeLines::read_section(std::string_view text, std::size_t at) {
   const Mark mark = mark_at(text, at);
   if (mark.size == 0) {
     if (text[at] == '(')
-      fail(at, "a tree stands between |BT| and |ET|, as in: 1 |BT| (S (NP dogs) (VP bark)) |ET|");
+      fail(at, "a tree must be between |BT| and |ET|, as in: 1 |BT| (S (NP dogs) (VP bark)) |ET|");
     return read_vectors(text, at);
   }
   if (!mark.begins) {
@@ -148,7 +148,7 @@ std::size_t TreeLines::read_section(std::string_view text, std::size_t at) {
   return end + 4;
 }
 
-// Reads trees up to |ET|; another |BT| begins the next tree.
+// Reads trees up to |ET|. Another |BT| begins the next tree.
 std::size_t TreeLines::read_trees(std::string_view text, std::size_t at, std::string_view name) {
   const bool named = !name.empty();
   while (true) {
@@ -186,7 +186,7 @@ std::size_t TreeLines::read_vectors(std::string_view text, std::size_t at) {
     if (at == text.size() || text[at] == '#' || mark.size > 0) {
       end_vector(at, false);
       if (mark.size == 0) return text.size();
-      if (mark.kind != "V") fail(at, "vectors come after the trees and end with |EV|");
+      if (mark.kind != "V") fail(at, "vectors come after the trees, and end with |EV|");
       at += mark.size;
       if (!mark.begins) return at;
     } else {
@@ -215,25 +215,25 @@ std::size_t TreeLines::read_entry(std::string_view text, std::size_t at, bool na
   const std::string_view token = token_at(text, at);
   const std::size_t colon = token.rfind(':');
   double value = 0.0;
-  if (colon == std::string_view::npos || colon == 0) fail(at, "a feature is index:value");
+  if (colon == std::string_view::npos || colon == 0) fail(at, "expected a feature in the form index:value");
   if (!read_decimal(token.substr(colon + 1), value)) {
-    fail(at + colon + 1, "the value of a feature is a finite number");
+    fail(at + colon + 1, "the value of a feature must be a finite number");
   }
   std::int64_t index = 0;
   if (named) {
     index = examples_.features.add(token.substr(0, colon));
   } else if (!read_whole_number(token.substr(0, colon), index) || index < 1 || index > largest_index) {
-    fail(at, "the index of a feature is a whole number from 1 to 2147483646");
+    fail(at, "the index of a feature must be a whole number from 1 to 2147483646");
   } else if (examples_.indices.size() > vector_begin_ && index <= examples_.indices.back()) {
-    fail(at, "the indices of a vector ascend");
+    fail(at, "the indices of a vector must ascend");
   }
   examples_.indices.push_back(index);
   examples_.values.push_back(value);
   return at + token.size();
 }
 
-// Checks that the last tree or vector of the line has another channel than those before it. `ends` has the
-// ends of previous examples in `channels`.
+// Throws if the last tree or vector of the line has the same channel as an earlier one. `ends` has the ends
+// of previous examples in `channels`.
 void TreeLines::check_not_repeated(std::size_t at, std::span<const std::int32_t> channels,
                                    std::span<const std::int64_t> ends) const {
   const auto line_channels = channels.subspan(ends.empty() ? 0 : static_cast<std::size_t>(ends.back()));
@@ -241,7 +241,7 @@ void TreeLines::check_not_repeated(std::size_t at, std::span<const std::int32_t>
     fail(at, "this line has two trees or two vectors of the same name");
 }
 
-// Ends a vector. Named features may come in any order, and may be repeated: then their values are added.
+// Ends a vector. Named features may come in any order, and the values of repeated ones are added.
 void TreeLines::end_vector(std::size_t at, bool named) {
   (named ? has_named_ : has_numbered_) = true;
   if (has_named_ && has_numbered_)

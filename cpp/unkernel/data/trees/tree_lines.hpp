@@ -1,4 +1,4 @@
-// Files with one example per line: SVM-light-TK's `.dat` and KeLP's `.klp`.
+// Reads files with one example per line: SVM-light-TK's `.dat` and KeLP's `.klp`.
 //
 //   label [qid:n] |BT| (tree) |BT| (tree) |ET| 1:0.5 7:1 |BV| 2:1 |EV|       SVM-light-TK
 //   label |BT:name| (tree) |ET| |BV:name| word:1.0 other:2.0 |EV| |BS:name| text |ES|     KeLP
@@ -22,11 +22,11 @@
 
 namespace unkernel::data {
 
-// The contents of a file besides the forest. Each tree and each vector has a channel.
+// The contents of a file, apart from the forest. Each tree and each vector has a channel.
 struct TreeExamples {
   NameTable label_names;
   std::vector<std::int32_t> labels;   // into label_names, one per example
-  std::vector<std::int64_t> queries;  // one per example if there are any
+  std::vector<std::int64_t> queries;  // one per example, or empty
   bool has_queries = false;
   NameTable tree_channels;
   std::vector<std::int64_t> tree_ends;  // of each example
@@ -37,7 +37,7 @@ struct TreeExamples {
   std::vector<std::int32_t> vector_channel;
   std::vector<std::int64_t> entry_ends;  // of each vector
   std::vector<std::int64_t>
-      indices;  // as in the file, ascending; the index of a named feature is its number in `features`
+      indices;  // as in the file, ascending; for a named feature, its number in `features`
   std::vector<double> values;
   NameTable features;  // empty unless features have names
 };
@@ -46,10 +46,10 @@ class TreeLines {
  public:
   TreeLines(std::string file, std::shared_ptr<Forest> forest);
 
-  // Reads a block of the text; blocks may end anywhere. Throws FormatError; the reader cannot be used
-  // afterwards.
+  // Reads a block of the text; blocks may end anywhere. Throws FormatError, after which the reader cannot be
+  // used.
   void feed(std::string_view block);
-  // Reads a last line that does not end in a newline.
+  // Ends the text, and reads its last line if that does not end in a newline.
   void finish();
 
   TreeExamples& examples() { return examples_; }
@@ -79,7 +79,7 @@ class TreeLines {
   std::size_t vector_begin_ = 0;  // first entry of the current vector
   std::int32_t trees_in_line_ = 0;
   std::int32_t vectors_in_line_ = 0;
-  bool has_numbered_ = false;  // whether any vector has numbered features
+  bool has_numbered_ = false;  // some vector has numbered features
   bool has_named_ = false;
 };
 
