@@ -323,7 +323,7 @@ def test_stdin_cannot_be_used_for_two_files(run, tmp_path):
         ("parser", "# a\n1\tw\t_\tX\n\n", "train:2"),
         ("chunker", "One day, a letter came.\nIt was long.\n", "train:2:13: 3 columns instead of 5"),
         ("chunker", "# a b c\nfour words a line\nand four here too\n", "train:1"),
-        ("chunker", "a DT B-NP\nb NN I-NP\nc NN nonsense\n\n", "train:3:6: 'nonsense' is no tag of a chunk"),
+        ("chunker", "a DT B-NP\nb NN I-NP\nc NN nonsense\n\n", "train:3:6: 'nonsense' is not a chunk tag"),
         ("chunker", "a DT B-NP\nb NN\n\n", "train:2"),
         ("bunsetsu", "* 0 -1D\nEOS\n", "train:2"),
         ("bunsetsu", "One day, a letter came.\n", "train:"),

@@ -327,7 +327,7 @@ def test_bad_parameters_are_named(parameters, complaint):
 
 
 def test_bad_trees_are_named():
-    with pytest.raises(FormatError, match=r"trees\[1\]:1:6: .*something behind"):
+    with pytest.raises(FormatError, match=r"trees\[1\]:1:6: .*unexpected text"):
         TreeKernel()(["(A b)", "(A b))"])
     with pytest.raises(FormatError, match=r"trees\[0\]"):
         TreeKernel().fit(["(A b)"]).transform(["(A"])

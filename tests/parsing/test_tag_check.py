@@ -192,7 +192,7 @@ def test_a_few_unknown_tags_are_not_worth_a_warning(parsers):
 
 RAW = {
     "trees": ("The dog saw a cat.\nIt barked.\n", "CoNLL-U has one word per line"),
-    "bunsetsu": ("人が本を読む。\nEOS\n", "plain text must be cut into tagged morphemes and bunsetsu first"),
+    "bunsetsu": ("人が本を読む。\nEOS\n", "split into tagged morphemes and bunsetsu"),
     "chunks": ("The dog saw a cat .\nIt barked .\n", "every line is one word"),
 }
 

@@ -190,7 +190,7 @@ def test_bad_sentences_are_left_out_and_listed():
 def test_trees_are_checked_while_skipping_if_requested():
     text = (line(1, 2) + line(2, 1) + "\n" + line(1, 0)).encode()
     bank = read_conllu(io.BytesIO(text), trees=True, on_error="skip")
-    assert (len(bank), "circle" in bank.skipped[0].reason) == (1, True)
+    assert (len(bank), "cycle" in bank.skipped[0].reason) == (1, True)
 
 
 def test_skipped_lines_do_not_determine_the_number_of_columns():
@@ -208,8 +208,8 @@ def test_skipped_sentences_are_written_unchanged():
 
 
 def test_skipped_sentences_stay_skipped_in_changed_treebanks():
-    circle = line(1, 2) + line(2, 1) + "\n"
-    bank = read_conllu(io.BytesIO((circle + line(1, 0)).encode()), trees=True, on_error="skip")
+    cycle = line(1, 2) + line(2, 1) + "\n"
+    bank = read_conllu(io.BytesIO((cycle + line(1, 0)).encode()), trees=True, on_error="skip")
     assert len(bank.with_trees([0], ["x"])) == 1
     with pytest.raises(ValueError, match="1 sentences become 0"):
         bank.with_trees([-1], ["x"])

@@ -179,7 +179,7 @@ def test_parsers_must_be_fitted_before_use():
 
 
 def test_a_treebank_must_have_trees(parser):
-    for heads, message in (([2, -1], "head"), ([2, 1], "circle"), ([0, 0], "root")):
+    for heads, message in (([2, -1], "head"), ([2, 1], "cycle"), ([0, 0], "root")):
         invalid = Treebank.from_words([["a", "b"]], heads=[heads], deprels=[["x", "x"]])
         with pytest.raises(FormatError, match=message):
             ArcEagerParser().fit(invalid)

@@ -123,7 +123,7 @@ def test_sections_that_are_refused(text, line, reason):
 
 
 def test_a_file_without_templates_is_refused():
-    with pytest.raises(FormatError, match="there is no template"):
+    with pytest.raises(FormatError, match="there are no templates"):
         chunk_features("# nothing\n", "own.txt")
 
 
