@@ -43,7 +43,7 @@ def test_the_json_output_has_all_fields(run, golden, tmp_path):
     output = run("compile", golden / "libsvm-poly2.model", "-o", tmp_path / "m.uk", "--json").json
     assert set(output) == {
         "source", "model", "read", "engine", "exact", "model_bytes", "compiled_bytes", "trie",
-        "candidates", "seconds", "plot", "trie_asked_for",
+        "candidates", "seconds", "plot", "trie_asked_for", "threshold",
     }  # fmt: skip
     assert output["read"]["format"] == "libsvm"
     assert output["read"]["kernel"] == "polynomial"

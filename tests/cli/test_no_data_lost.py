@@ -31,8 +31,9 @@ INPUTS = {
 }  # fmt: skip
 NO_FILES = {
     "C", "beam", "by", "cache_rows", "calibrate", "class_weight", "coef0", "combine", "costs", "cv", "dask",
-    "decay", "degree", "direction", "drain", "draw", "drop", "duration", "engine", "epochs", "epsilon",
-    "exploration", "feature_map", "folds", "force", "format", "gamma", "given", "host", "imbalance",
+    "decay", "decision_threshold", "degree", "direction", "drain", "draw", "drop", "duration", "engine",
+    "epochs", "epsilon", "exploration", "feature_map", "folds", "force", "format", "gamma", "given", "host",
+    "imbalance",
     "intercept", "intercept_scaling", "jobs", "json", "k", "kernel", "l1_ratio", "labels", "learner",
     "log_requests",
     "loss", "max_batch", "max_body", "max_connections", "max_cuts", "max_iter", "max_requests",

@@ -20,7 +20,7 @@ def questions() -> dict[str, object]:
 
 
 def test_every_kind_has_a_golden_file():
-    for version, kinds_without_file in (("plain", {"records"}), ("digests", set())):
+    for version, kinds_without_file in (("plain", {"records", "threshold"}), ("digests", set())):
         names = {path.stem.partition("-")[2] for path in FILES if path.stem.startswith(version)}
         assert names == set(questions()) - kinds_without_file
 
@@ -32,6 +32,16 @@ def test_files_answer_as_when_they_were_written(path: Path):
     np.testing.assert_allclose(
         golden_models.open_model(path).decision_function(inputs), expected, rtol=1e-9, atol=1e-12
     )
+
+
+def test_a_threshold_decides_as_when_it_was_written():
+    path = golden_models.FILES / "digests-threshold.uk"
+    classifier = golden_models.open_model(path)
+    probabilities = classifier.predict_proba(questions()["threshold"])[:, 1]
+    assert classifier.predict(questions()["threshold"]).tolist() == [
+        classifier.classes_[int(probability >= 0.2)] for probability in probabilities
+    ]
+    assert b'"version": "2"' in path.read_bytes()[:4096]  # earlier readers would ignore the threshold
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)

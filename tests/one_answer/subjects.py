@@ -34,6 +34,7 @@ from one_answer.values import Random, pick
 from unkernel import CuttingPlaneSVC, PolyLogisticRegression, PolyRegressor, PolySVC, RecordEncoder
 from unkernel.engines.records.classifier import RecordClassifier
 from unkernel.engines.search.options import ENGINES
+from unkernel.models import Threshold
 
 ROWS = 24
 LABELS: list[list[Any]] = [["no", "yes"], ["no", "yes", "maybé"], [0, 1], [3, 1, 2, 7], [False, True]]
@@ -82,8 +83,20 @@ def draw_subject(rng: Random) -> Subject:
         pipeline, X, kinds = draw(rng, len(labels))
         pipeline.fit(X, rng.normal(size=ROWS) if isinstance(pipeline[-1], RegressorMixin) else y)
         model, engine = _compiled(pipeline, rng)
+        model = _with_threshold(rng, model, X)
     words = " ".join(repr(pipeline).split())
-    return Subject(f"{words} with labels {labels}, engine {engine}", model, kinds)
+    threshold = model.decision.threshold
+    return Subject(f"{words} with labels {labels}, engine {engine}, {threshold}", model, kinds)
+
+
+def _with_threshold(rng: Random, model: RecordClassifier, X: Any) -> RecordClassifier:
+    """Return the model, for some models of two classes with a threshold: often a record's probability."""
+    decision = model.decision
+    if len(decision.classes) != 2 or decision.probability is None or rng.random() < 0.5:
+        return model
+    positive = int(rng.integers(2))
+    values = [0.2, 0.8, *model.predict_proba(X)[:3, positive].tolist()]
+    return model.with_threshold(Threshold(pick(rng, [value for value in values if 0 < value < 1]), positive))
 
 
 def _compiled(pipeline: Any, rng: Random) -> tuple[RecordClassifier, str]:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC, LinearSVC
 
@@ -68,6 +69,8 @@ def make_models() -> Iterator[tuple[str, Any, Any]]:
         unkernel.PolySVC(degree=2).fit(multiclass.X[:20], multiclass.y[:20]),
         multiclass.X[20:40],
     )
+    logistic = LogisticRegression().fit(binary.X[:20], binary.y[:20])
+    yield "threshold", unkernel.models.from_estimator(logistic).with_threshold(0.2), binary.X[20:40]
     yield "tree", unkernel.TreeSVC().fit(TREES, TREE_CLASSES), TREES
     if hasattr(unkernel, "RecordEncoder"):
         pipeline = make_pipeline(

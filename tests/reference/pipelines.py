@@ -25,6 +25,7 @@ from sklearn.feature_extraction.text import (
 from sklearn.feature_selection import SelectFromModel, SelectKBest, VarianceThreshold, f_classif
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression, Perceptron, RidgeClassifier, SGDClassifier
+from sklearn.model_selection import FixedThresholdClassifier
 from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier
 from sklearn.naive_bayes import BernoulliNB, ComplementNB, GaussianNB, MultinomialNB
 from sklearn.pipeline import FeatureUnion, Pipeline
@@ -83,7 +84,7 @@ def classifiers(draw: Any, count: int) -> Any:
             random_state=0,
         ),
     ]
-    city_names = [
+    others = [
         SVC(kernel=draw(st.sampled_from(["linear", "poly", "rbf"])), degree=2, coef0=1.0, gamma="scale"),
         OneVsRestClassifier(draw(st.sampled_from(linear))),
         CalibratedClassifierCV(
@@ -93,9 +94,22 @@ def classifiers(draw: Any, count: int) -> Any:
             ensemble=draw(st.booleans()),
         ),
     ]
+    if count == 2:
+        of_scores = LinearSVC(C=0.3)
+        others.append(
+            FixedThresholdClassifier(
+                draw(
+                    st.sampled_from(
+                        [LogisticRegression(), CalibratedClassifierCV(of_scores, cv=2), of_scores]
+                    )
+                ),
+                threshold=draw(st.sampled_from([0.15, 0.6])),
+                pos_label=draw(st.sampled_from([None, "no"])),
+            )
+        )
     if count > 2:
-        city_names.append(OneVsOneClassifier(draw(st.sampled_from(linear))))
-    return draw(st.sampled_from(linear + city_names))
+        others.append(OneVsOneClassifier(draw(st.sampled_from(linear))))
+    return draw(st.sampled_from(linear + others))
 
 
 # --- Tables ------------------------------------------------------------------------------------------------

@@ -133,6 +133,19 @@ _FIRST_STEPS = {
     "ComplementNB": MinMaxScaler(),
     "CategoricalNB": OrdinalEncoder(),
 }
+_CROSS_VALIDATED = (
+    "CalibratedClassifierCV",
+    "TunedThresholdClassifierCV",
+    "RFECV",
+    "SequentialFeatureSelector",
+)
+_WRAPPERS = (
+    "OneVsRestClassifier",
+    "OneVsOneClassifier",
+    "CalibratedClassifierCV",
+    "FixedThresholdClassifier",
+    "TunedThresholdClassifierCV",
+)
 _COMBINED: dict[str, dict[str, Any]] = {
     "VotingRegressor": {"estimators": OBJECTS["<regressions>"]},
     "StackingRegressor": {"estimators": OBJECTS["<regressions>"]},
@@ -152,7 +165,7 @@ def _make_required_parameters(name: str) -> dict[str, Any]:
         return {"steps": OBJECTS["<steps>"]}
     if name in ("SelectFromModel", "RFE", "RFECV", "SequentialFeatureSelector"):
         return {"estimator": LogisticRegression()}
-    if name in ("OneVsRestClassifier", "OneVsOneClassifier", "CalibratedClassifierCV"):
+    if name in _WRAPPERS:
         return {"estimator": LogisticRegression()}
     return _COMBINED.get(name, {})
 
@@ -169,7 +182,7 @@ def _parameters_for(name: str, parameter: str, value: Any) -> dict[str, Any]:
         parameters |= {"add_indicator": True}
     if name == "KBinsDiscretizer" and "quantile_method" not in (parameter,):
         parameters |= {"quantile_method": "averaged_inverted_cdf"}
-    if parameter == "cv" or name in ("CalibratedClassifierCV", "RFECV", "SequentialFeatureSelector"):
+    if parameter == "cv" or name in _CROSS_VALIDATED:
         parameters |= {"cv": 2}
     if name == "GenericUnivariateSelect":
         parameters |= {"mode": "percentile", "param": 50} if parameter != "mode" else {"param": 2}

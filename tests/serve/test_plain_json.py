@@ -185,3 +185,25 @@ def test_bytes_of_answers_do_not_depend_on_the_reader(kind: Any, shape: JsonShap
     lines = b"".join(json.dumps(record).encode() + b"\n" for record in records)
     text = {JsonShape.ONE: lines, JsonShape.LIST: json.dumps(records).encode(), JsonShape.LINES: lines}[shape]
     assert answerer.answer_json(text, shape, MOST) == answerer.answer_items(records, shape)
+
+
+def test_answers_follow_a_threshold():
+    model = record_model()
+    probabilities = model.predict_proba(RECORDS)[:, 1]
+    # Exactly the probability of a record, which is enough.
+    value = float(sorted(probability for probability in probabilities if 0 < probability < 1)[0])
+    decided = model.with_threshold(value)
+    answerer = make_answerer(decided)
+    text = json.dumps(RECORDS).encode()
+    expected = [
+        answer | {"prediction": label}
+        for answer, label in zip(
+            slow(make_answerer(model), text), decided.predict(RECORDS).tolist(), strict=True
+        )
+    ]
+    assert expected != slow(make_answerer(model), text)
+    assert slow(answerer, text) == expected
+    assert quick(answerer, text) in (None, expected)
+    assert json.loads(answerer.answer_items(RECORDS, JsonShape.LIST)) == expected
+    assert [answerer.answer_one(record) for record in RECORDS] == expected
+    assert answerer.describe()["threshold"]["value"] == value

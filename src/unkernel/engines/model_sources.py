@@ -10,6 +10,7 @@ import numpy as np
 
 from unkernel.engines.records.calibrated_pipelines import is_calibrated_pipeline, move_calibration_last
 from unkernel.models import ConjunctionModel, KernelModel, LinearModel, TreeModel
+from unkernel.models.sklearn_thresholds import get_inner, has_threshold, replace_inner
 from unkernel.records.sklearn.boosting_machines import is_boosting_machine
 
 Model = KernelModel | LinearModel | ConjunctionModel
@@ -57,8 +58,8 @@ def find_pipeline(source: Any) -> Any:
     """Return the pipeline in `source`, or the best pipeline of a search; None if there is none.
 
     An estimator that has chosen a pipeline has it in ``pipeline_``. An Explainable Boosting Machine encodes
-    its records itself, and becomes a pipeline of one step. A ``CalibratedClassifierCV`` of pipelines becomes
-    a pipeline that ends with it.
+    its records itself, and becomes a pipeline of one step. A ``CalibratedClassifierCV`` of pipelines, and a
+    classifier with a threshold around a pipeline, become a pipeline that ends with it.
     """
     names = {kind.__name__ for kind in type(source).__mro__ if kind.__module__.startswith("sklearn.")}
     if "BaseSearchCV" in names and hasattr(source, "best_estimator_"):
@@ -69,6 +70,17 @@ def find_pipeline(source: Any) -> Any:
         from sklearn.pipeline import Pipeline
 
         return Pipeline([("machine", source)])
+    if has_threshold(source):
+        inner = find_pipeline(get_inner(source))
+        return None if inner is None else _move_threshold_last(source, inner)
     if "CalibratedClassifierCV" in names and is_calibrated_pipeline(source):
         return move_calibration_last(source)
     return source if "Pipeline" in names else None
+
+
+def _move_threshold_last(wrapper: Any, pipeline: Any) -> Any:
+    """Return a pipeline with the predictions of a classifier with a threshold around it."""
+    from sklearn.pipeline import Pipeline
+
+    *transformers, (_, last) = pipeline.steps
+    return Pipeline([*transformers, ("threshold", replace_inner(wrapper, last))])

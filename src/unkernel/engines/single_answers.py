@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from unkernel._core import sigmoid_of_one, softmax_of_one
-from unkernel.models import Decision
+from unkernel.models import Decision, Threshold
 from unkernel.models.curves import Curves, Sigmoid
 from unkernel.models.decision import Softmax
 
@@ -49,6 +49,8 @@ def make_score_one(calls: SingleCalls, decision: Decision) -> AnswerOne:
 
 def make_predict_one(calls: SingleCalls, decision: Decision) -> AnswerOne:
     """Make the function that predicts the class, or the value, of one row or record."""
+    if decision.threshold is not None:
+        return calls.convert(_make_choice_by_threshold(decision, decision.threshold))
     if decision.chooses_largest:
         return calls.choose(decision.classes.tolist(), bool(decision.zero_is_positive))
     if decision.scheme == "one_vs_one":
@@ -60,14 +62,30 @@ def make_predict_one(calls: SingleCalls, decision: Decision) -> AnswerOne:
 
 def make_predict_proba_one(calls: SingleCalls, decision: Decision) -> AnswerOne:
     """Make the function that lists the probabilities of the classes for one row or record."""
+    return calls.convert(_make_probabilities(decision))
+
+
+def _make_probabilities(decision: Decision) -> Callable[[Any], list[float]]:
+    """Make the function from the raw scores of one row or record to the probabilities of the classes."""
     probability = decision.probability
     if isinstance(probability, Softmax):
-        return calls.convert(softmax_of_one)
+        return softmax_of_one
     if isinstance(probability, Curves) and len(probability.of_scores) == 1 == len(decision.classes) - 1:
         (curve,) = probability.of_scores
         if isinstance(curve, Sigmoid):
-            return calls.convert(_make_pair_of_probabilities(curve))
-    return calls.convert(lambda scores: decision.probabilities(_to_table(scores))[0].tolist())
+            return _make_pair_of_probabilities(curve)
+    return lambda scores: decision.probabilities(_to_table(scores))[0].tolist()
+
+
+def _make_choice_by_threshold(decision: Decision, threshold: Threshold) -> Callable[[Any], Any]:
+    """Make the function from the raw scores of one row or record to its label."""
+    labels, positive, value = decision.classes.tolist(), threshold.positive, threshold.value
+    reached, missed = labels[positive], labels[1 - positive]
+    if threshold.of == "score":
+        sign = 1.0 if positive else -1.0
+        return lambda score: reached if sign * score >= value else missed
+    probabilities = _make_probabilities(decision)
+    return lambda scores: reached if probabilities(scores)[positive] >= value else missed
 
 
 def _make_pair_of_probabilities(curve: Sigmoid) -> Callable[[float], list[float]]:

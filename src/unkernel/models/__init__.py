@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from unkernel.models.linear import LinearModel
     from unkernel.models.model_files import load_model
     from unkernel.models.sklearn import from_estimator
+    from unkernel.models.threshold import Threshold
     from unkernel.models.tree import ExampleKernel, TreeModel
 else:
     __getattr__, __dir__ = lazy_names(
@@ -24,6 +25,7 @@ else:
             "unkernel.models.linear": "LinearModel",
             "unkernel.models.model_files": "load_model",
             "unkernel.models.sklearn": "from_estimator",
+            "unkernel.models.threshold": "Threshold",
             "unkernel.models.tree": "ExampleKernel TreeModel",
         },
     )
@@ -36,6 +38,7 @@ __all__ = [
     "KernelModel",
     "LinearModel",
     "Platt",
+    "Threshold",
     "TreeModel",
     "from_estimator",
     "load_model",

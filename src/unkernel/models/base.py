@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -13,6 +14,7 @@ from unkernel.data.repr_html import HtmlRepr
 from unkernel.errors import FormatError
 from unkernel.models import container
 from unkernel.models.saved_object import RestoredObject
+from unkernel.models.threshold import Threshold, parse_threshold
 
 if TYPE_CHECKING:
     from unkernel.models.decision import Decision
@@ -70,6 +72,29 @@ class Model(HtmlRepr, RestoredObject, ABC):
     @abstractmethod
     def _describe(self) -> str:
         """Describe the parts of the model, for ``repr``."""
+
+    @abstractmethod
+    def with_threshold(self, threshold: float | Threshold | None) -> Self:
+        """Return the same model with another threshold.
+
+        Parameters
+        ----------
+        threshold : float, Threshold or None
+            The smallest probability of ``classes[1]`` for which this class is predicted; a
+            :class:`~unkernel.models.Threshold` for the other class, or for scores; None to predict as without
+            a threshold.
+
+        Returns
+        -------
+        model
+            A model that shares the arrays.
+
+        Raises
+        ------
+        ValueError
+            If the model does not have two classes with probabilities, or if the threshold is not between 0
+            and 1.
+        """
 
     # --- Files ----------------------------------------------------------------------------------------
 
@@ -136,3 +161,7 @@ class DecidedModel(Model):
     def classes(self) -> NDArray[Any]:
         """The class labels; empty for regression."""
         return self.decision.classes
+
+    def with_threshold(self, threshold: float | Threshold | None) -> Self:
+        decision = replace(self.decision, threshold=parse_threshold(threshold))
+        return replace(self, decision=decision)  # type: ignore[type-var]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
@@ -23,6 +23,7 @@ from unkernel.models.decision import (
 )
 from unkernel.models.model_rows import distinct
 from unkernel.models.numbering import numbers_of
+from unkernel.models.threshold import Threshold, parse_threshold
 
 _SORT_RATIO = 64  # with more input columns per used column, sorting takes less memory than a mask
 
@@ -72,6 +73,8 @@ class ConjunctionModel(Model):
         Whether the predicted class is the most probable one, not the one with the highest score. The model
         may then hold the scores of several classifiers, one after the other; their probabilities are
         averaged. `probability` has one curve per score.
+    threshold : Threshold or None, default=None
+        The probability or the score from which one of two classes is predicted.
 
     See Also
     --------
@@ -104,6 +107,7 @@ class ConjunctionModel(Model):
     probability: Softmax | Curves | None = None
     ranking: Decision | None = None
     calibrated: bool = False
+    threshold: Threshold | None = None
 
     @property
     def n_conjunctions(self) -> int:
@@ -123,7 +127,11 @@ class ConjunctionModel(Model):
         scheme = "binary" if len(self.classes) == 2 else "one_vs_rest"
         if self.calibrated:
             scheme = "calibrated"
-        return Decision(scheme, self.classes, probability=self.probability)
+        return Decision(scheme, self.classes, probability=self.probability, threshold=self.threshold)
+
+    def with_threshold(self, threshold: float | Threshold | None) -> Self:
+        decision = replace(self.decision, threshold=parse_threshold(threshold))
+        return replace(self, threshold=decision.threshold)
 
     def _arrays(self) -> list[Any]:
         return [self.columns, self.keys, self.weights, self.intercept]
@@ -168,6 +176,8 @@ class ConjunctionModel(Model):
         } | ({} if self.probability is None else {"probability": probability_to_json(self.probability)})
         if self.calibrated:
             settings["calibrated"] = True
+        if self.threshold is not None:
+            settings[container.THRESHOLD] = self.threshold.to_json()
         if self.ranking is None:
             settings["classes"] = classes_to_json(self.classes)
         else:
@@ -211,6 +221,7 @@ class ConjunctionModel(Model):
             probability=_read_probability(name, settings),
             ranking=ranking,
             calibrated=_is_calibrated(name, settings),
+            threshold=_read_threshold(name, settings),
         )
         scores = len(model.intercept)
         if scores != model.decision.n_scores:
@@ -250,6 +261,13 @@ def _is_calibrated(name: str, settings: dict[str, Any]) -> bool:
     if calibrated is False:
         return False
     raise FormatError(name, 0, 0, "the model's setting 'calibrated' is damaged")
+
+
+def _read_threshold(name: str, settings: dict[str, Any]) -> Threshold | None:
+    try:
+        return Threshold.from_json(settings.get(container.THRESHOLD))
+    except (KeyError, TypeError, ValueError) as error:
+        raise FormatError(name, 0, 0, f"the model's setting 'threshold' is damaged: {error}") from error
 
 
 def _read_probability(name: str, settings: dict[str, Any]) -> Softmax | Curves | None:

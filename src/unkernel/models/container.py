@@ -26,7 +26,8 @@ from unkernel.data.files import name_of
 from unkernel.errors import FormatError
 
 MAGIC = "unkernel"
-VERSION = 1
+VERSION = 2
+THRESHOLD = "decision_threshold"  # the setting that earlier readers would ignore: its files have version 2
 _MAX_HEADER_BYTES = 1 << 24
 _MAX_RANK = 3
 _HEADER_ALIGNMENT = 64
@@ -81,7 +82,7 @@ def _encode(
     }
     metadata = {
         "format": MAGIC,
-        "version": str(VERSION),
+        "version": str(_find_version(settings)),
         "digest": _NO_DIGEST,
         "kind": kind,
         "settings": json.dumps(dict(settings), ensure_ascii=True),
@@ -106,6 +107,14 @@ def _encode(
         )
     text = text.replace(_NO_DIGEST.encode(), hexadecimal_checksum(text).encode(), 1)
     return [len(text).to_bytes(8, "little") + text, *(array.data for array in arrays.values())]
+
+
+def _find_version(settings: Mapping[str, Any]) -> int:
+    """Return the first version whose readers know all settings."""
+    if THRESHOLD in settings:
+        return 2
+    places = [settings.get(name) for name in ("classifier", "model", "settings", "decision")]
+    return max((_find_version(place) for place in places if isinstance(place, Mapping)), default=1)
 
 
 def _encode_header(header: Mapping[str, Any]) -> bytes:

@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 
 from unkernel._core import count_votes, softmax, sum_votes
 from unkernel.errors import FormatError
+from unkernel.models import container
 from unkernel.models.curves import Curves, parse_numbers, scores_per_member, sigmoid
+from unkernel.models.threshold import Threshold
 
 Scores = NDArray[np.float64]
 
@@ -94,6 +96,9 @@ class Decision:
         Ascending thresholds of the scheme "ordinal".
     ranking : bool, default=False
         Whether only the order of the scores is meaningful; for the schemes "regression" and "ordinal".
+    threshold : Threshold or None, default=None
+        The probability or the score from which one of two classes is predicted. Otherwise the scheme
+        decides.
 
     See Also
     --------
@@ -117,6 +122,7 @@ class Decision:
     zero_is_positive: bool = False
     thresholds: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
     ranking: bool = False
+    threshold: Threshold | None = None
 
     def __post_init__(self) -> None:
         """Check that the parts fit together."""
@@ -127,6 +133,8 @@ class Decision:
         if self.ranking and self.scheme not in ("regression", "ordinal"):
             raise ValueError(f"scheme {self.scheme!r} does not rank rows")
         self._check_classes()
+        if self.threshold is not None:
+            self._check_threshold(self.threshold)
         if isinstance(self.probability, Platt):
             self._check_probability(self.probability)
         elif isinstance(self.probability, Curves):
@@ -152,6 +160,17 @@ class Decision:
             raise ValueError("ordinal classes need exactly one threshold between neighbours")
         if not (np.isfinite(self.thresholds).all() and (np.diff(self.thresholds) >= 0).all()):
             raise ValueError("thresholds must be finite and ascend")
+
+    def _check_threshold(self, threshold: Threshold) -> None:
+        if len(self.classes) != 2 or self.scheme in ("one_class", "ordinal"):
+            raise ValueError("a threshold needs a classifier of two classes")
+        if threshold.of == "probability" and self.probability is None:
+            raise ValueError(
+                "a threshold needs probabilities, and the model has only scores: train a log-linear model, "
+                "or calibrate a classifier (--calibrate of the command line, CalibratedClassifierCV)"
+            )
+        if threshold.of == "score" and self.scheme != "binary":
+            raise ValueError(f"scheme {self.scheme!r} has no score for a threshold; give a probability")
 
     def _check_probability(self, platt: Platt) -> None:
         if self.scheme not in ("binary", "one_vs_one"):
@@ -179,7 +198,7 @@ class Decision:
     @property
     def chooses_by_sign(self) -> bool:
         """Whether the sign of a single score decides between two classes."""
-        return self.scheme in ("binary", "one_class")
+        return self.scheme in ("binary", "one_class") and self.threshold is None
 
     @property
     def chooses_largest(self) -> bool:
@@ -296,12 +315,33 @@ class Decision:
         ndarray of int, shape (n_rows,)
             Indices into ``classes``.
         """
+        if self.threshold is not None:
+            return self.threshold.codes(self.evidence(scores, self.threshold))
         if self.scheme == "ordinal":
             return np.searchsorted(self.thresholds, scores[:, 0], side="left")
         if self.scheme not in ("one_vs_rest", "one_vs_one", "calibrated"):
             positive = scores[:, 0] >= 0 if self.zero_is_positive else scores[:, 0] > 0
             return positive.astype(np.intp)
         return np.asarray(self.merits(scores).argmax(axis=1))
+
+    def evidence(self, scores: Scores, threshold: Threshold) -> Scores:
+        """Compute the probability, or the score, that is compared with a threshold.
+
+        Parameters
+        ----------
+        scores : ndarray of shape (n_rows, n_scores)
+            Scores of a model of two classes.
+        threshold : Threshold
+            The threshold.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            Probabilities or scores of the class to which the threshold belongs.
+        """
+        if threshold.of == "probability":
+            return self.probabilities(scores)[:, threshold.positive]
+        return scores[:, 0] if threshold.positive == 1 else -scores[:, 0]
 
     def merits(self, scores: Scores) -> NDArray[Any]:
         """Compute one number per class; the class with the largest number wins, the first of equal ones.
@@ -371,6 +411,8 @@ class Decision:
         }
         if self.scheme == "ordinal":
             stored["thresholds"] = self.thresholds.tolist()
+        if self.threshold is not None:
+            stored[container.THRESHOLD] = self.threshold.to_json()
         return stored | ({"ranking": True} if self.ranking else {})
 
     @classmethod
@@ -419,6 +461,7 @@ class Decision:
                 zero_is_positive,
                 thresholds,
                 ranking,
+                Threshold.from_json(stored.get(container.THRESHOLD)),
             )
         except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise damaged from error

@@ -54,6 +54,7 @@ def join_conjunctions(
         intercept=np.concatenate([member.intercept for member in members]),
         probability=probability,
         calibrated=True,
+        threshold=None,
         origin=origin,
     )
 

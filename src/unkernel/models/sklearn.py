@@ -25,6 +25,7 @@ from unkernel.models.sklearn_ensembles import (
     from_one_vs_rest,
 )
 from unkernel.models.sklearn_naive_bayes import from_naive_bayes, is_naive_bayes
+from unkernel.models.sklearn_thresholds import WRAPPERS, from_threshold
 
 _KERNELS = {"linear": "linear", "poly": "polynomial", "rbf": "rbf", "sigmoid": "sigmoid"}
 # Estimators are recognised by the names of their classes, so that their modules need not be imported.
@@ -43,6 +44,7 @@ _ENSEMBLES: dict[str, Callable[..., KernelModel | LinearModel | ConjunctionModel
     "VotingRegressor": from_mean,
     "StackingClassifier": from_stacking,
     "StackingRegressor": from_stacking,
+    **dict.fromkeys(WRAPPERS, from_threshold),
 }
 _LINEAR_REGRESSIONS = {
     *("LinearSVR", "LinearRegression", "Ridge", "RidgeCV", "ElasticNet", "ElasticNetCV", "LassoCV"),
@@ -61,8 +63,9 @@ def from_estimator(estimator: Any) -> KernelModel | LinearModel | ConjunctionMod
         linear classifiers; CalibratedClassifierCV (sigmoid or isotonic) of these; a soft
         VotingClassifier of two classes, VotingRegressor, StackingClassifier (of scores) or StackingRegressor
         of linear estimators; MultinomialNB, ComplementNB, or BernoulliNB with ``binarize=None``; LinearSVR,
-        LinearRegression, Ridge, Lasso, ElasticNet, SGDRegressor or another linear regression; or a search
-        whose best estimator is one of these.
+        LinearRegression, Ridge, Lasso, ElasticNet, SGDRegressor or another linear regression;
+        FixedThresholdClassifier or TunedThresholdClassifierCV of a classifier; or a search whose best
+        estimator is one of these.
 
     Returns
     -------

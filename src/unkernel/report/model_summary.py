@@ -21,6 +21,9 @@ def describe_model(model: Model) -> dict[str, str]:
         facts["features"] = f"{getattr(model, 'n_features', 0):,}"
     if len(model.classes):
         facts["probabilities"] = "yes" if model.decision.probability is not None else "no"
+    if (threshold := model.decision.threshold) is not None:
+        label = format_labels([model.classes.tolist()[threshold.positive]])
+        facts["threshold"] = f"{label} from a {threshold.of} of {format_number(threshold.value, 6)} on"
     return facts | {"size of the model": format_bytes(model.nbytes)}
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +15,13 @@ from unkernel.cli.inputs.models import (
     OpenedTrees,
     candidates_to_json,
     describe,
+    describe_threshold,
     describe_trees,
     describe_trie,
     open_model,
 )
 from unkernel.cli.inputs.prediction_rows import expect_rows
+from unkernel.cli.learners.decision_thresholds import read_threshold, set_threshold
 from unkernel.cli.options import shared_options, train_options
 from unkernel.cli.options.error_wording import name_options_in_errors
 from unkernel.cli.output_files import check_different, check_model_output, check_output, require_output
@@ -51,6 +54,8 @@ def compile(
     trie: shared_options.Trie = _DEFAULT["trie"],
     trie_nodes: shared_options.TrieNodes = _DEFAULT["trie_nodes"],
     measure: shared_options.Measure = _DEFAULT["measure"],
+    decision_threshold: train_options.StoredThreshold = None,
+    costs: train_options.CostsOfErrors = None,
     unknown_keys: shared_options.UnknownKeysOption = None,
     plot: shared_options.Plot = None,
     jobs: shared_options.Jobs = None,
@@ -69,6 +74,9 @@ def compile(
     --unknown-keys error, the compiled model refuses records with columns that
     it does not know.
 
+    With --decision-threshold or --costs, the compiled model of two classes
+    with probabilities predicts by this threshold from then on.
+
     With --trie, the sums of frequent row prefixes are stored and looked up, if
     that is faster. The scores are the same.
 
@@ -80,12 +88,16 @@ def compile(
     [dim]$[/dim] unkernel compile model.uk -o fast.uk --trie corpus.svm --trie-nodes 1M --plot trade-off.png
     [dim]$[/dim] unkernel compile svm-light-tk.model -o model.uk
     [dim]$[/dim] unkernel compile income.uk -o strict.uk --unknown-keys error
+    [dim]$[/dim] unkernel compile income.uk -o careful.uk --decision-threshold 0.31
     """  # noqa: D301 (Click keeps the lines after a backspace as they are)
     model = require_output(output, "compile", source)
     (path, *more_models) = source
     if more_models:
         raise ValueError(f"{more_models[0]}: a second model; compile one at a time")
     _check_options(engine, memory, threshold)
+    decision = {"threshold": decision_threshold, "costs": costs}
+    with _name_decision_threshold():
+        read_threshold(decision)
     nodes = _parse_nodes(engine, trie, trie_nodes)
     _check_outputs(model, plot, [path, sample, trie], force=force)
     with Display(quiet=quiet or json) as display:
@@ -108,9 +120,11 @@ def compile(
             for rows in (sample, trie):
                 if rows is not None:
                     expect_rows(opened, rows)
+        with _name_decision_threshold():
+            model_to_compile = set_threshold(opened.model, decision)
         with display.show_attempts("compiling") as on_progress, name_options_in_errors():
             classifier = compile_model(
-                opened.model,
+                model_to_compile,
                 engine.value,
                 memory=memory,
                 rare=rare,
@@ -148,6 +162,18 @@ def _check_options(engine: shared_options.EngineName, memory: str | None, thresh
     if memory is not None:
         with name_options_in_errors():
             parse_bytes(memory)
+
+
+@contextlib.contextmanager
+def _name_decision_threshold() -> Iterator[None]:
+    """Name the option of this command in errors: ``--threshold`` is for the engine pruned here."""
+    try:
+        yield
+    except ValueError as error:
+        message = str(error)
+        if message.startswith("--threshold"):
+            message = message.replace("--threshold", "--decision-threshold", 1)
+        raise ValueError(message) from error
 
 
 def _parse_nodes(engine: shared_options.EngineName, trie: str | None, nodes: str | None) -> int | None:
@@ -190,6 +216,7 @@ def _describe(
         "source": str(opened.path),
         "model": str(model),
         "read": source_description | {"file_bytes": opened.path.stat().st_size},
+        "threshold": describe_threshold(classifier.decision),
         "engine": classifier.engine,
         "exact": classifier.exact,
         "model_bytes": model.stat().st_size,

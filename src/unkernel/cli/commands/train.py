@@ -44,6 +44,10 @@ RUN_PARTS: Parts = {
     "quiet": (shared_options.Quiet, False),
     "force": (shared_options.Force, False),
 }
+_THRESHOLD_PARTS: Parts = {
+    "threshold": (train_options.ProbabilityThreshold, None),
+    "costs": (train_options.CostsOfErrors, None),
+}
 _PANELS = {"cache": train_options.LARGE_DATA_PANEL, "checkpoint": train_options.LARGE_DATA_PANEL}
 
 
@@ -92,6 +96,8 @@ def _make_learner_parts(learner: Any) -> Parts:
             "memory": (train_options.Memory, None),
             "dask": (train_options.Dask, None),
         }
+    if learner.takes_records and not learner.predicts_values:
+        parts |= _THRESHOLD_PARTS
     return (
         parts
         | make_record_parts(learner)
@@ -232,6 +238,7 @@ def _make_table_command() -> Any:
         "minutes": (train_options.Minutes, None),
         "seed": (train_options.HeldOutSeed, None),
         "min_count": (train_options.MinCount, None),
+        **_THRESHOLD_PARTS,
         "jobs": (shared_options.Jobs, None),
         "test": (shared_options.TestFile, None),
         **RUN_PARTS,

@@ -127,6 +127,15 @@ def is_ranking(model: Model) -> bool:
     return model.decision.ranking
 
 
+def describe_threshold(decision: Decision) -> dict[str, Any] | None:
+    """Describe the threshold of a model, for JSON; None if it has none."""
+    threshold = decision.threshold
+    if threshold is None:
+        return None
+    label = decision.classes.tolist()[threshold.positive]
+    return {"class": label, "of": threshold.of, "value": threshold.value}
+
+
 def describe(model: Model) -> dict[str, Any]:
     description: dict[str, Any] = {
         "kind": model.kind,
@@ -137,6 +146,7 @@ def describe(model: Model) -> dict[str, Any]:
         "features": model.n_features,
         "fixed_width": model.fixed_width,
         "probability": model.decision.probability is not None,
+        "threshold": describe_threshold(model.decision),
     }
     if model.decision.scheme == "ordinal":
         description["thresholds"] = model.decision.thresholds.tolist()
@@ -172,6 +182,7 @@ def describe_trees(model: TreeModel) -> dict[str, Any]:
         "scheme": model.decision.scheme,
         "classes": model.classes.tolist(),
         "probability": model.decision.probability is not None,
+        "threshold": describe_threshold(model.decision),
         "combine": kernel.combination,
         "kernel_words": kernel.words(),
         "kernel": kernel.tree if uses_trees else None,

@@ -11,12 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unkernel.cli.inputs.rows import AnyRows, Rows
+from unkernel.cli.learners.decision_thresholds import decide_by_threshold
 from unkernel.cli.options.estimator_options import DerivedOption, default_value, derive_options
 from unkernel.cli.quality import compare_classes
 from unkernel.cli.render.quality import class_facts
 from unkernel.cli.terminal.console import format_size
 from unkernel.measures.number_format import format_count, format_labels
-from unkernel.models import KernelModel
+from unkernel.models import Decision, KernelModel
 
 Given = Mapping[str, Any]
 OnProgress = Callable[[Any], None]
@@ -40,6 +41,8 @@ class Learner(ABC):
     criteria: ClassVar[tuple[str, ...]]  # measures that ``tune`` can optimise, the default first
     percent: ClassVar[bool] = False  # whether measures are in percent, not shares of 1
     large_data: ClassVar[bool] = False  # whether rows may be in several files, or on a cluster
+    has_probabilities: ClassVar[bool] = False  # whether its models have probabilities without calibration
+    decision: Decision | None = None  # of the saved model, whose predictions are measured
 
     def __init__(self, option_values: Given) -> None:
         self.option_values = option_values
@@ -123,7 +126,8 @@ class ClassLearner(Learner):
 
     def compare(self, estimator: Any, scores: NDArray[np.float64], labels: NDArray[Any]) -> dict[str, Any]:
         """Return the result of :meth:`measure`, from scores and gold labels."""
-        return compare_classes(estimator.to_model().decision, scores, labels, self.unit)
+        decision = self.decision or decide_by_threshold(estimator.to_model().decision, self.option_values)
+        return compare_classes(decision, scores, labels, self.unit)
 
     def quality(self, measured: dict[str, Any], split: str) -> dict[str, str]:
         """Add the log loss if it was measured."""

@@ -151,7 +151,7 @@ def _train(learner: Any, estimator: Any, examples: Examples, output: Path, displ
         build_classifier(learner, estimator, examples, estimator.n_jobs, display).save(output)
     else:
         _, messages = fit(learner, estimator, examples, display)
-        save_model(estimator, examples, output)
+        save_model(estimator, examples, output, learner.option_values)
     return messages
 
 

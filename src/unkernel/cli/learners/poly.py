@@ -79,6 +79,7 @@ class PolyLearner(ConjunctionLearner):
     [dim]$[/dim] unkernel train poly a9a.svm.xz -o model.uk --degree 2 --C 8 --gamma 0.03125
     [dim]$[/dim] unkernel train poly a.svm.zst -o a.uk --degree 3 --test a.t.svm.zst
     [dim]$[/dim] unkernel train poly a.svm -o a.uk --class-weight 1=2.5,-1=1 --cv 5
+    [dim]$[/dim] unkernel train poly loans.csv --target default -o a.uk --costs 1,5
     [dim]$[/dim] unkernel train poly a.svm -o a.uk --penalty l1 --loss squared_hinge
     [dim]$[/dim] unkernel train poly a.svm -o a.uk --json | jq .training_accuracy
     """
@@ -118,6 +119,7 @@ class LogisticLearner(ConjunctionLearner):
     step = "Newton step"
     measures = (*ClassLearner.measures, "log_loss")
     criteria = (*ClassLearner.criteria, "log_loss")
+    has_probabilities = True
     help = """Train a log-linear model over conjunctions of features, which predicts probabilities.
 
     DATA has one line per row: [italic]label index:value index:value …[/italic]
@@ -128,6 +130,7 @@ class LogisticLearner(ConjunctionLearner):
     [dim]$[/dim] unkernel train logistic a.svm -o a.uk --degree 3 --penalty l1 --C 0.3
     [dim]$[/dim] unkernel train logistic adult.train.csv.xz --target income -o income.uk
     [dim]$[/dim] unkernel train logistic a.svm -o a.uk --penalty elasticnet --l1-ratio 0.2 --test a.t.svm
+    [dim]$[/dim] unkernel train logistic loans.csv --target default -o a.uk --threshold 0.31
     [dim]$[/dim] unkernel predict a.uk a.t.svm -o - --probability
     """
     tune_help = """Choose parameters of a log-linear model of conjunctions by cross-validation.

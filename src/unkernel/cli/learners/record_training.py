@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unkernel.cli.inputs.labelled_files import check_classes
+from unkernel.cli.inputs.models import describe_threshold
 from unkernel.cli.inputs.record_examples import RecordExamples
 from unkernel.cli.inputs.records import ORIGIN, OpenedRecords, is_record_file, open_record_file
 from unkernel.cli.inputs.rows import describe_files
@@ -20,6 +21,7 @@ from unkernel.cli.inputs.schemas import read_schema
 from unkernel.cli.learners.base import Learner
 from unkernel.cli.learners.calibration import fit_curves
 from unkernel.cli.learners.cross_validation import Fold, split_folds, validate
+from unkernel.cli.learners.decision_thresholds import check_labels, check_learner, set_threshold
 from unkernel.cli.learners.training_run import describe_origin, describe_run, describe_training, fit
 from unkernel.cli.options.estimator_options import DerivedOption, check_parameters, derive_options, flag
 from unkernel.cli.output_files import check_different, check_model_output
@@ -281,10 +283,12 @@ def train_records(learner: Learner, request: Any, display: Display) -> dict[str,
     )
     estimator = learner.estimator(**learner.parameters(request.threads))
     check_parameters(estimator)
+    check_learner(learner, records=True, folds=request.folds)
     check_target(data[0], dict(learner.option_values), display)
     options = RecordOptions.of(dict(learner.option_values))
     values = learner.predicts_values
     examples = read_examples(data, options, request.threads, display, values=values)
+    check_labels(learner.option_values, None if values else examples.labels, examples.file)
     tests = None
     if request.test is not None:
         tests = read_test(request.test, examples, options, request.threads, display)
@@ -292,6 +296,7 @@ def train_records(learner: Learner, request: Any, display: Display) -> dict[str,
     training_seconds, messages = fit(learner, estimator, examples, display)
     classifier = build_classifier(learner, estimator, examples, request.threads, display)
     classifier.save(request.output)
+    learner.decision = classifier.decision
     with display.show_work("measuring"):
         measures = learner.measures if values else dict.fromkeys((*learner.measures, "log_loss"))
         quality = partial(measure, learner, estimator, classifier)
@@ -301,6 +306,7 @@ def train_records(learner: Learner, request: Any, display: Display) -> dict[str,
         "target": options.target,
         "columns": OpenedRecords(request.output, classifier).columns(),
         "engine": classifier.engine,
+        "threshold": describe_threshold(classifier.decision),
         "calibrated": estimator.to_model().decision.probability is None
         and classifier.decision.probability is not None,
     }
@@ -317,7 +323,7 @@ def build_classifier(
 ) -> RecordClassifier:
     """Build the classifier of records of a trained estimator, with probabilities."""
     options = RecordOptions.of(dict(learner.option_values))
-    model = calibrate(learner, estimator, examples, options, display)
+    model = set_threshold(calibrate(learner, estimator, examples, options, display), learner.option_values)
     with display.show_attempts("compiling") as on_progress:
         return compile_records(model, examples, options, estimator, threads=threads, on_progress=on_progress)
 

@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from typing import Any
 
+from numpy.typing import NDArray
+
 from unkernel.cli.inputs.labelled_files import class_labels
+from unkernel.cli.inputs.models import describe_threshold
 from unkernel.cli.inputs.record_examples import RecordExamples
 from unkernel.cli.inputs.records import OpenedRecords, open_record_file
 from unkernel.cli.inputs.rows import describe_files
 from unkernel.cli.inputs.schemas import read_schema
 from unkernel.cli.learners.base import Learner
+from unkernel.cli.learners.decision_thresholds import (
+    check_labels,
+    name_option,
+    read_threshold,
+    set_threshold,
+)
 from unkernel.cli.learners.poly import LogisticLearner
 from unkernel.cli.learners.record_training import (
     RecordOptions,
@@ -28,6 +38,7 @@ from unkernel.cli.terminal.progress import Display
 from unkernel.records.files import TrainingTable, read_training
 from unkernel.records.files.training_table import check_columns
 from unkernel.selection import TableEstimator
+from unkernel.selection.targets import check_targets, find_task
 
 HELP = """Train the right model of a table: look at its columns, compare models, and keep the best.
 
@@ -39,6 +50,7 @@ HELP = """Train the right model of a table: look at its columns, compare models,
     \b
     [dim]$[/dim] unkernel train adult.train.csv --target income -o income.uk --test adult.test.csv
     [dim]$[/dim] unkernel train flats.csv --target rent -o rent.uk --minutes 2
+    [dim]$[/dim] unkernel train loans.csv --target default -o loans.uk --costs 1,5
     [dim]$[/dim] unkernel train scores.csv --target stars -o stars.uk --as numbers
     [dim]$[/dim] unkernel train table flats.csv --target rent -o rent.uk --json
     """
@@ -67,6 +79,7 @@ def train_table(arguments: dict[str, Any], display: Display) -> dict[str, Any]:
         _check_columns_of_test(request.test, table, options, display)
     estimator = _make_estimator(given, options, table, request.threads)
     labels = table.labels if estimator.task == "numbers" else class_labels(table.labels)
+    _check_threshold(given, estimator.task, labels, data)
     reading_seconds = time.perf_counter() - start
     with display.show_attempts("comparing models") as on_progress:
         try:
@@ -80,9 +93,15 @@ def train_table(arguments: dict[str, Any], display: Display) -> dict[str, Any]:
     learner, fitted = _make_learner(estimator), estimator.pipeline_[-1]
     with display.show_attempts("compiling") as on_progress:
         classifier = compile_records(
-            fitted.to_model(), examples, options, fitted, threads=request.threads, on_progress=on_progress
+            set_threshold(fitted.to_model(), given),
+            examples,
+            options,
+            fitted,
+            threads=request.threads,
+            on_progress=on_progress,
         )
     classifier.save(request.output)
+    learner.decision = classifier.decision
     result = {"data": examples.file, "rows": examples.count, "features": examples.n_features}
     result |= learner.describe(fitted) | {"task": estimator.task_, "model_family": estimator.best_.name}
     result["trials"] = [
@@ -92,6 +111,7 @@ def train_table(arguments: dict[str, Any], display: Display) -> dict[str, Any]:
     with display.show_work("measuring"):
         test_measures = tests and {"file": tests.file, "rows": tests.count} | learner.measure(fitted, tests)
     result |= {"test": test_measures, "target": options.target, "engine": classifier.engine}
+    result["threshold"] = describe_threshold(classifier.decision)
     result["columns"] = OpenedRecords(request.output, classifier).columns()
     spent = {
         "reading": reading_seconds,
@@ -99,6 +119,18 @@ def train_table(arguments: dict[str, Any], display: Display) -> dict[str, Any]:
         "total": time.perf_counter() - start,
     }
     return result | describe_run(request.output, [], spent)
+
+
+def _check_threshold(given: dict[str, Any], task: str, labels: NDArray[Any], data: Sequence[str]) -> None:
+    """Refuse a threshold for numbers, or for more than two classes, before any time is spent on training."""
+    if read_threshold(given) is None:
+        return
+    if (find_task(check_targets(labels, task)) if task == "auto" else task) == "numbers":
+        raise ValueError(
+            f"{describe_files(data)}: {name_option(given)} is for two classes, and the target is predicted "
+            "as numbers (--as classes changes that)"
+        )
+    check_labels(given, labels, describe_files(data))
 
 
 def _check_columns_of_test(file: str, table: TrainingTable, options: RecordOptions, display: Display) -> None:

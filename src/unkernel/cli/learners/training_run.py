@@ -6,7 +6,7 @@ import contextlib
 import dataclasses
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,10 +15,17 @@ from unkernel._version import __version__
 from unkernel.cli.cluster import check_address, move_to_cluster
 from unkernel.cli.inputs import rows as _rows
 from unkernel.cli.inputs import trees as _trees
+from unkernel.cli.inputs.models import describe_threshold
 from unkernel.cli.inputs.rows import AnyRows, DistantRows, MemoryRows, Rows
 from unkernel.cli.inputs.trees import TreeExamples
 from unkernel.cli.learners.base import Learner
 from unkernel.cli.learners.cross_validation import make_folds, validate
+from unkernel.cli.learners.decision_thresholds import (
+    check_labels,
+    check_learner,
+    decide_by_threshold,
+    set_threshold,
+)
 from unkernel.cli.options import shared_options
 from unkernel.cli.options.estimator_options import check_parameters, flag
 from unkernel.cli.output_files import check_different, check_model_output, check_path, require_output
@@ -70,6 +77,7 @@ def train(learner: Learner, request: Request, display: Display) -> dict[str, Any
     _check_checkpoint(option_values.get("checkpoint"))
     local = learner.estimator(**learner.parameters(threads))
     check_parameters(local)
+    check_learner(learner, records=False, folds=request.folds)
     with (
         _offer_to_resume(option_values.get("checkpoint")),
         move_to_cluster(local, option_values.get("dask"), threads) as estimator,
@@ -77,9 +85,11 @@ def train(learner: Learner, request: Request, display: Display) -> dict[str, Any
         rows = open_examples(learner, request.data, display, estimator, request.zero_based)
         if not (reads_test_later := isinstance(rows, DistantRows)):
             tests = _read_test(request.test, display, threads, rows)
+            check_labels(option_values, rows.labels, rows.file)
         cross_validation = validate(learner, rows, make_folds, request, display)
         training_seconds, messages = fit(learner, estimator, rows, display)
-        save_model(estimator, rows, request.output)  # first, because a later step may fail
+        # First, because a later step may fail.
+        save_model(estimator, rows, request.output, option_values)
         if reads_test_later:  # only now is the number of columns known
             tests = _read_test(request.test, display, threads, rows)
         with display.show_work("measuring"):
@@ -90,6 +100,8 @@ def train(learner: Learner, request: Request, display: Display) -> dict[str, Any
     if learner.large_data:
         result |= _describe_packed(rows)
     result["cross_validation"] = cross_validation
+    decision = decide_by_threshold(estimator.to_model().decision, option_values)
+    result["threshold"] = describe_threshold(decision)
     seconds = {"reading": rows.seconds, "training": training_seconds, "total": time.perf_counter() - start}
     return result | describe_run(request.output, messages, seconds)
 
@@ -188,9 +200,9 @@ def fit(learner: Learner, estimator: Any, rows: AnyRows, display: Display) -> tu
     return time.perf_counter() - start, [str(warning.message) for warning in caught]
 
 
-def save_model(estimator: Any, rows: AnyRows, path: Path) -> None:
+def save_model(estimator: Any, rows: AnyRows, path: Path, option_values: Mapping[str, Any]) -> None:
     """Save a model with facts of its training, such as the index of the first feature in files."""
-    model = estimator.to_model()
+    model = set_threshold(estimator.to_model(), option_values)
     base = {} if rows.zero_based in (None, "auto") else {"zero_based": rows.zero_based}
     model_with_origin = dataclasses.replace(
         model, origin=model.origin | base | describe_origin(estimator, rows.count)

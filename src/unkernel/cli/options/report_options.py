@@ -43,7 +43,8 @@ CostsOption = Annotated[
     typer.Option(
         "--costs",
         metavar="FP,FN",
-        help="For two classes: the costs of a false positive and of a false negative, such as 1,5.",
+        help="For two classes: the costs of a false positive and of a false negative, such as 1,5, or "
+        "false_positive=1,false_negative=5.",
         show_default="1,1",
     ),
 ]
@@ -72,9 +73,24 @@ Title = Annotated[
 
 
 def parse_costs(text: str) -> tuple[float, float]:
-    """Parse the costs of a false positive and of a false negative."""
+    """Parse the costs of a false positive and of a false negative: two numbers, or two names with numbers."""
+    if "=" in text:
+        return _parse_named_costs(text)
     try:
         false_positive, false_negative = (float(part) for part in text.split(","))
     except ValueError:
         raise ValueError(f"--costs must be two numbers, such as 1,5, got {text!r}") from None
     return false_positive, false_negative
+
+
+def _parse_named_costs(text: str) -> tuple[float, float]:
+    pairs = [part.partition("=") for part in text.split(",")]
+    costs = {name.strip(): value for name, _, value in pairs}
+    try:
+        if len(pairs) != 2:
+            raise ValueError
+        return float(costs["false_positive"]), float(costs["false_negative"])
+    except (KeyError, ValueError):
+        raise ValueError(
+            f"--costs must name both costs once, such as false_positive=1,false_negative=5, got {text!r}"
+        ) from None

@@ -96,6 +96,34 @@ Thresholds = Annotated[
         help="Also learn thresholds between the labels, so that the model predicts labels.",
     ),
 ]
+ProbabilityThreshold = Annotated[
+    float | None,
+    typer.Option(
+        "--threshold",
+        metavar="P",
+        help="Predict the second of two classes, in sorted order, if its probability is at least P.",
+        show_default="none: the more probable class",
+    ),
+]
+StoredThreshold = Annotated[
+    float | None,
+    typer.Option(
+        "--decision-threshold",
+        metavar="P",
+        help="Predict the second of two classes, in sorted order, if its probability is at least P.",
+        show_default="as before",
+    ),
+]
+CostsOfErrors = Annotated[
+    str | None,
+    typer.Option(
+        "--costs",
+        metavar="FP,FN",
+        help="Set the threshold to FP / (FP + FN), by the costs of a false positive and of a false negative, "
+        "such as 1,5, or false_positive=1,false_negative=5.",
+        show_default="none",
+    ),
+]
 DevFile = Annotated[
     str | None,
     typer.Option(

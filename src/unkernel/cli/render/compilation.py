@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from unkernel.cli.render.candidates import print_candidates
-from unkernel.cli.render.models import format_exactness, format_trie, model_facts
+from unkernel.cli.render.models import format_exactness, format_trie, model_facts, threshold_facts
 from unkernel.cli.terminal.console import format_seconds, format_size, print_facts
 
 
@@ -22,6 +22,7 @@ def print_compiled(result: dict[str, Any]) -> None:
         "time": f"{format_seconds(seconds['reading'])} reading, "
         f"{format_seconds(seconds['compiling'])} compiling",
     }
+    facts = threshold_facts(result) | facts
     if result["trie_asked_for"]:
         facts["trie"] = format_trie(result["trie"]) if result["trie"] else "none: it is not faster"
     if result["plot"]:

@@ -83,7 +83,19 @@ def _decision_facts(description: dict[str, Any]) -> dict[str, str]:
         return facts | {
             "thresholds": format_labels([f"{threshold:.6g}" for threshold in description["thresholds"]])
         }
-    return facts | {"probabilities": "yes" if description["probability"] else "no"}
+    facts["probabilities"] = "yes" if description["probability"] else "no"
+    return facts | threshold_facts(description)
+
+
+def threshold_facts(description: dict[str, Any]) -> dict[str, str]:
+    """Return the fact about the threshold of a model, if it has one."""
+    threshold = description.get("threshold")
+    if threshold is None:
+        return {}
+    return {
+        "threshold": f"{format_labels([threshold['class']])} from a {threshold['of']} of "
+        f"{threshold['value']:.6g} on"
+    }
 
 
 def format_kernel(description: dict[str, Any]) -> str:

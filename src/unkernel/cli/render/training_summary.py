@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from unkernel.cli.render.models import threshold_facts
 from unkernel.cli.render.quality import class_facts, value_facts
 from unkernel.cli.render.records import print_columns
 from unkernel.cli.terminal.console import format_seconds, format_size, format_value, print_facts
@@ -31,6 +32,7 @@ def print_training(learner: Any, result: dict[str, Any]) -> None:
     facts = learner.facts(result)
     if result.get("calibrated"):
         facts["probabilities"] = "a sigmoid of the score, fitted to held-out folds"
+    facts |= threshold_facts(result)
     if any(value is not None for value in training_measures.values()):
         facts |= learner.quality({"accuracy_note": None} | training_measures, "training")
     if test := result["test"]:
@@ -73,6 +75,7 @@ def print_table_training(result: dict[str, Any]) -> None:
         "target": f"{result['target']}, predicted as {result['task']} (--as {other} changes that)",
         "model": f"{result['model_family']}, C = {result['C']:g}, {format_size(result['model_bytes'])}",
     }
+    facts |= threshold_facts(result)
     if test := result["test"]:
         facts |= class_facts(test, "record", "test ") if predicts_classes else value_facts(test, "test ")
         if predicts_classes and test.get("log_loss") is not None:

@@ -284,8 +284,7 @@ def choose_comparison(decision: Decision, scores: NDArray[np.float64], of: Any =
             "explains; calibrate with ensemble=False, or explain the classifier before its calibration"
         )
     index = None if of is None else find_class(classes, of)
-    has_one_score = decision.n_scores == 1 and decision.scheme == "calibrated"
-    if has_one_score or decision.chooses_by_sign:
+    if decision.n_scores == 1 and decision.scheme in ("binary", "one_class", "calibrated"):
         index = 1 if index is None else index
         return Comparison(classes[index], classes[1 - index], (0,), 1.0 if index == 1 else -1.0)
     order = _rank_classes(decision, scores)
@@ -303,6 +302,9 @@ def _rank_classes(decision: Decision, scores: NDArray[np.float64]) -> list[int]:
     """Return the indices of the classes, best first; the first is the predicted class."""
     merits = decision.merits(scores[None, :])[0]
     order: list[int] = np.argsort(-merits, kind="stable").tolist()
+    if decision.threshold is not None:
+        predicted = int(decision.codes(scores[None, :])[0])
+        return [predicted, 1 - predicted]
     return order
 
 

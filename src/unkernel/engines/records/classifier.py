@@ -19,7 +19,7 @@ from unkernel.engines.records.bound_records import BoundRecord
 from unkernel.engines.records.single_record import RecordAnswers, check_probabilities
 from unkernel.engines.rows.classifier import CompiledClassifier, Model
 from unkernel.errors import FormatError
-from unkernel.models import Decision
+from unkernel.models import Decision, Threshold
 from unkernel.models.saved_object import RestoredObject
 from unkernel.records.column_split import Part, split
 from unkernel.records.plan import Plan
@@ -179,6 +179,23 @@ class RecordClassifier(RecordAnswers, CompiledEstimator, RestoredObject):
         (1, 0)
         """
         return BoundRecord(self, shared)
+
+    def with_threshold(self, threshold: float | Threshold | None) -> RecordClassifier:
+        """Return the same classifier with another threshold, which is stored in files.
+
+        Parameters
+        ----------
+        threshold : float, Threshold or None
+            The smallest probability of ``classes_[1]`` for which this class is predicted; a
+            :class:`~unkernel.models.Threshold` for the other class, or for scores; None to predict as without
+            a threshold.
+
+        Returns
+        -------
+        RecordClassifier
+            A classifier that shares the model and the tables.
+        """
+        return RecordClassifier(self.plan, self.classifier.with_threshold(threshold))
 
     def with_cache(self, rows: int | None) -> RecordClassifier:
         """Return the same classifier with another cache of scores.

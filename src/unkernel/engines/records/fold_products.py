@@ -29,6 +29,7 @@ def fold_products(plan: Plan, model: Any) -> tuple[Plan, Any]:
         classes=model.decision.classes,
         origin=dict(model.origin),
         probability=Softmax() if model.decision.probability is not None else None,
+        threshold=model.decision.threshold,
     )
 
 

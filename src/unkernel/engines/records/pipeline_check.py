@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from unkernel.engines.records.classifier import RecordClassifier
+from unkernel.models import Threshold
 from unkernel.records.plan import Plan
 from unkernel.records.record_generator import generate_records
 from unkernel.records.sklearn import is_boosting_machine
@@ -54,7 +55,10 @@ def check_answers(
         expected = compiled.classes_[np.searchsorted(pipeline.classes_, expected)]
     by_pairs = compiled.decision.scheme == "one_vs_one" and compiled.decision.decides_by_scores
     wrong = np.asarray(predicted != expected) & is_certain
-    wrong &= _have_certain_label(pipeline_scores, limit, by_pairs=by_pairs)
+    if compiled.decision.threshold is None:
+        wrong &= _have_certain_label(pipeline_scores, limit, by_pairs=by_pairs)
+    else:
+        wrong &= _are_off_threshold(compiled, sample, compiled.decision.threshold, limit)
     if wrong.any():
         row = int(np.flatnonzero(wrong)[0])
         raise ValueError(
@@ -80,6 +84,12 @@ def _have_clear_votes(compiled: RecordClassifier, sample: Any, limit: float) -> 
     if decision.scheme != "one_vs_one" or decision.decides_by_scores:
         return np.ones(rows.shape[0], dtype=bool)
     return (np.abs(compiled.classifier._raw_scores(rows, None)) > limit).all(axis=1)
+
+
+def _are_off_threshold(compiled: RecordClassifier, sample: Any, threshold: Threshold, limit: float) -> Any:
+    """Return for each record whether its probability, or score, is not at the threshold, up to rounding."""
+    raw = compiled.classifier._raw_scores(compiled._encode(sample, None), None)
+    return np.abs(compiled.decision.evidence(raw, threshold) - threshold.value) > limit
 
 
 def _copy(sample: Any) -> Any:

@@ -15,6 +15,7 @@ from unkernel.engines.rows.classifier import CompiledClassifier
 from unkernel.models import LinearModel
 from unkernel.models.boosting_machines import check_machine, from_boosting_machine
 from unkernel.models.sklearn_naive_bayes import from_naive_bayes, is_naive_bayes
+from unkernel.models.sklearn_thresholds import split_threshold
 from unkernel.records.plan import Plan
 
 
@@ -63,6 +64,12 @@ def compile_pipeline(
 
 def _make_plan_and_model(transformers: Any, last: Any) -> tuple[Plan, Any]:
     """Return the plan of the transformers, and the model of the last step on its rows."""
+    last, threshold = split_threshold(last)
+    plan, model = _make_plan_and_plain_model(transformers, last)
+    return plan, model if threshold is None else model.with_threshold(threshold)
+
+
+def _make_plan_and_plain_model(transformers: Any, last: Any) -> tuple[Plan, Any]:
     from unkernel.records.sklearn import (
         is_boosting_machine,
         make_plan_of_machine,

@@ -23,7 +23,7 @@ from unkernel.engines.single_answers import make_predict_one, make_score_one
 from unkernel.engines.tables.compiled_tables import CONJUNCTIONS, INT16, Tables
 from unkernel.engines.tables.int16 import build_int16, find_int16_obstacle
 from unkernel.engines.tables.prefix_trie import PrefixTrie, export_trie, read_limit, remove_trie
-from unkernel.models import ConjunctionModel, KernelModel, LinearModel
+from unkernel.models import ConjunctionModel, KernelModel, LinearModel, Threshold
 from unkernel.models.model_files import COMPILED, model_part
 from unkernel.models.model_rows import check_width
 
@@ -462,6 +462,52 @@ class CompiledClassifier(LinearWeights, CompiledEstimator):
             return {"counts": [0] * 5, "columns": np.empty((0, 4), np.int64), "weights": np.empty((0, 1))}
         return self._tables.heaviest_conjunctions(top)
 
+    # --- The threshold --------------------------------------------------------------------------------
+
+    def with_threshold(self, threshold: float | Threshold | None) -> CompiledClassifier:
+        """Return the same classifier with another threshold, which is stored in files.
+
+        Parameters
+        ----------
+        threshold : float, Threshold or None
+            The smallest probability of ``classes_[1]`` for which this class is predicted; a
+            :class:`~unkernel.models.Threshold` for the other class, or for scores; None to predict as without
+            a threshold.
+
+        Returns
+        -------
+        CompiledClassifier
+            A classifier that shares the model and the tables.
+
+        Raises
+        ------
+        ValueError
+            If the model does not have two classes with probabilities, or if the threshold is not between 0
+            and 1.
+
+        Examples
+        --------
+        >>> from unkernel import PolyLogisticRegression, compile
+        >>> X, y = [[0], [1]], [0, 1]
+        >>> fast = compile(PolyLogisticRegression(degree=1, C=10).fit(X, y))
+        >>> fast.predict(X), fast.with_threshold(0.99).predict(X)
+        (array([0, 1]), array([0, 0]))
+        """
+        return self._copy_with(model=self.model.with_threshold(threshold))
+
+    def _copy_with(self, **changes: Any) -> CompiledClassifier:
+        """Return a classifier with other parameters, and the current state of the trie."""
+        tables = None if self.tables is None else self._add_trie(self.tables)
+        parameters = {
+            "model": self.model,
+            "tables": tables,
+            "candidates": self.candidates,
+            "cache": self.cache,
+        }
+        classifier = CompiledClassifier(**(parameters | changes))
+        classifier._unchecked_file = self._unchecked_file
+        return classifier
+
     # --- The cache of scores --------------------------------------------------------------------------
 
     def with_cache(self, rows: int | None) -> CompiledClassifier:
@@ -481,10 +527,7 @@ class CompiledClassifier(LinearWeights, CompiledEstimator):
             A classifier that shares the model and the tables.
         """
         check_cache(rows)
-        tables = None if self.tables is None else self._add_trie(self.tables)
-        classifier = CompiledClassifier(self.model, tables, self.candidates, rows)
-        classifier._unchecked_file = self._unchecked_file
-        return classifier
+        return self._copy_with(cache=rows)
 
     def cache_info(self) -> CacheInfo:
         """Return the numbers of cache hits and misses.

@@ -16,6 +16,7 @@ from unkernel.data.threads import thread_count
 from unkernel.data.trees.forest import Forest, as_forest
 from unkernel.engines.estimator import CompiledEstimator
 from unkernel.engines.explain.fragments import Fragment, Search, TreeExplanation
+from unkernel.models.threshold import Threshold
 from unkernel.models.tree import TreeModel
 
 if TYPE_CHECKING:
@@ -102,6 +103,23 @@ class TreeClassifier(CompiledEstimator):
         examples = model.kernel.examples(model.support, indexed=True)
         all_trees = np.arange(model.n_support, dtype=np.int32)
         return example_machine(model.kernel.core(), examples, all_trees, np.ascontiguousarray(coefficients))
+
+    def with_threshold(self, threshold: float | Threshold | None) -> TreeClassifier:
+        """Return the same classifier with another threshold, which is stored in files.
+
+        Parameters
+        ----------
+        threshold : float, Threshold or None
+            The smallest probability of ``classes_[1]`` for which this class is predicted; a
+            :class:`~unkernel.models.Threshold` for the other class, or for scores; None to predict as without
+            a threshold.
+
+        Returns
+        -------
+        TreeClassifier
+            A classifier that shares the trees.
+        """
+        return TreeClassifier(self.model.with_threshold(threshold))
 
     # --- Many trees -----------------------------------------------------------------------------------
 

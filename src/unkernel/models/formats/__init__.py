@@ -154,6 +154,11 @@ def write_model(model: Model, path: str | os.PathLike[str], *, format: str | Non
         return
     if chosen not in _FORMATS:
         raise ValueError(f"format must be one of {', '.join(_FORMATS)}, got {chosen!r}")
+    if model.decision.threshold is not None:
+        raise ValueError(
+            f"the format {chosen!r} has no threshold: save the model as a .uk file, or write "
+            "model.with_threshold(None)"
+        )
     write_to = _find_writer(model, chosen)
     with open_writer(path) as write:
         write_to(write)

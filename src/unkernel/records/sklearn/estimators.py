@@ -32,6 +32,13 @@ _LABELS = "labels and scores"
 _PROBABILITIES = "labels, scores and probabilities"
 _VALUES = "values"
 _ENSEMBLE = "sklearn.ensemble"
+_SELECTION, _THRESHOLD = (
+    "sklearn.model_selection",
+    "those of the classifier inside, with labels by its threshold",
+)
+_DECIDED = any_of(
+    "classifiers listed here, and those of unkernel; whole pipelines, too", "<LogisticRegression>"
+)
 _BAYES, _CHANCES = "sklearn.naive_bayes", "labels and probabilities"
 _INNER_CLASSIFIER = Parameter(
     "linear classifiers",
@@ -82,6 +89,25 @@ ESTIMATORS: dict[str, Supported] = {
                 "sigmoid", "isotonic", refused=["temperature"], why="fit it with 'sigmoid' or 'isotonic'"
             ),
             "ensemble": one_of(True, False),
+        },
+    ),
+    "FixedThresholdClassifier": Supported(
+        _SELECTION,
+        _THRESHOLD,
+        {
+            "estimator": _DECIDED,
+            "threshold": any_of("any; of probabilities, between 0 and 1", "auto", 0.3),
+            "pos_label": any_of("any", None, 0),
+            "response_method": one_of("auto", "predict_proba", "decision_function"),
+        },
+    ),
+    "TunedThresholdClassifierCV": Supported(
+        _SELECTION,
+        _THRESHOLD,
+        {
+            "estimator": _DECIDED,
+            "scoring": used_in_fit("balanced_accuracy", "f1"),
+            "response_method": one_of("auto", "predict_proba", "decision_function"),
         },
     ),
     "VotingClassifier": Supported(

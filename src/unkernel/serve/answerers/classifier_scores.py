@@ -81,11 +81,12 @@ class AnswerFormat:
         return (curve.a, curve.b, False) if isinstance(curve, Sigmoid) else None
 
     def describe(self) -> Json:
+        threshold = self._decision.threshold
         return {
             "scheme": self._decision.scheme,
             "classes": self._decision.classes.tolist(),
             "probabilities": self.has_probabilities,
-        }
+        } | ({} if threshold is None else {"threshold": threshold.to_json()})
 
     @property
     def schema(self) -> Json:
