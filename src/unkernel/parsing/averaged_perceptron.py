@@ -20,9 +20,10 @@ Weights = dict[str, NDArray[Any]]
 def average_parts(
     runs: Sequence[Sequence[Weights]], classes: Sequence[Sequence[int]], **options: Any
 ) -> list[CompiledClassifier | None]:
-    """Return one classifier per part, with the mean weights of all runs; None for parts with one class.
+    """Return one classifier per part, with weights averaged over all runs; None for parts with one class.
 
-    `runs` holds, for each run, the weights of all parts; `classes` holds the classes of each part.
+    `runs` lists the runs, and each run lists the weights of its parts. `classes` lists the classes of each
+    part.
     """
     classifiers: list[CompiledClassifier | None] = []
     for part, part_classes in enumerate(classes):
@@ -42,14 +43,14 @@ def average_runs(
     Parameters
     ----------
     runs : sequence of dict
-        Keys and weights of each run.
+        The keys and weights that each run learned.
     degree : int
     classes : ndarray
-        The classes, ascending.
+        The classes in ascending order.
     columns : int
         The number of features.
     learner : str
-        Name of the estimator.
+        Name of the estimator that trained the weights.
     """
     part = mean_weights(list(runs), degree=degree, classes=len(classes))
     keys = np.asarray(part["keys"])
@@ -79,7 +80,7 @@ class LabelledRows:
     ----------
     offsets : ndarray of int64, shape (n_rows + 1,)
     columns : ndarray of int32
-        Row r has the columns from ``offsets[r]`` to ``offsets[r + 1]``, ascending.
+        Row r has the columns ``columns[offsets[r]:offsets[r + 1]]``, in ascending order.
     labels : ndarray of int32, shape (n_rows,)
         The index of the class of each row.
     """
@@ -95,7 +96,7 @@ class LabelledRows:
 def index_known_features(
     features: NDArray[np.uint64], labels: NDArray[np.int32], vocabulary: NDArray[np.uint64]
 ) -> LabelledRows:
-    """Replace features by their indices in a sorted vocabulary, and drop features that it lacks.
+    """Replace features by their indices in a sorted vocabulary, and drop features missing from it.
 
     Parameters
     ----------
@@ -115,7 +116,7 @@ def index_known_features(
 
 @dataclass(frozen=True)
 class PerceptronLearner:
-    """Trains the averaged perceptron once per seed, and averages the weights of these runs."""
+    """Runs the averaged perceptron once per seed, and averages the weights of all runs."""
 
     degree: int
     epochs: int
@@ -127,7 +128,10 @@ class PerceptronLearner:
     def learn(
         self, name: str, rows: LabelledRows, dev: LabelledRows | None, *, classes: int, columns: int
     ) -> CompiledClassifier:
-        """Average the weights of all runs after the best epoch on `dev` or, without `dev`, the last epoch."""
+        """Return a classifier with weights averaged over all runs.
+
+        Each run contributes the weights of its best epoch on `dev` or, without `dev`, of its last epoch.
+        """
         runs = [
             self._run(f"{name}, run {number}", rows, dev, classes, seed)
             for number, seed in enumerate(self.seeds, 1)

@@ -1,4 +1,4 @@
-"""The decisions that parsers make on a text, each with its row of features."""
+"""List the decisions that parsers make on a text, each with its row of features."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ Row = NDArray[np.int32]
 def trace_trees(
     spec: ArcEagerSpec, engines: tuple[list[Any], list[Any]], bank: Treebank, beam: int
 ) -> Iterator[tuple[Decision, Row]]:
-    """Yield the moves, and after each move that makes an arc the label of the arc.
+    """Yield the decisions of a dependency parser: each move and, if the move makes an arc, then its label.
 
-    Steps with a single possible move or label are left out.
+    A step with only one possible move or label is not a decision, and is left out.
     """
     decisions = spec.decisions(*engines, bank._text, beam=beam)
     arrays = {name: np.asarray(array) for name, array in decisions.items()}
@@ -55,11 +55,11 @@ def _make_tree_decision(fields: dict[str, int], classes: list[int], forms: list[
 def trace_bunsetsu(
     parsed: BunsetsuCorpus, offsets: NDArray[np.int64], columns: Row, part: str
 ) -> Iterator[tuple[Decision, Row]]:
-    """Yield the decisions that led to the heads, in the order of Sassano's algorithm."""
+    """Yield the decisions of a bunsetsu parser in the order of Sassano's algorithm."""
     number = 0
     for sentence_index, sentence in enumerate(parsed):
         stack: list[int] = []
-        # Bunsetsu that stay on the stack depend on the last bunsetsu, without a decision.
+        # Bunsetsu that remain on the stack depend on the last bunsetsu; the parser does not decide on them.
         for candidate in range(1, len(sentence) - 1):
             stack.append(candidate - 1)
             while stack:
@@ -82,7 +82,7 @@ def trace_chunks(
     columns: Row,
     part: str,
 ) -> Iterator[tuple[Decision, Row]]:
-    """Yield the decisions on all words in the order of the text, except words of class -1."""
+    """Yield one decision per word, in text order. Words of class -1 were not decided, and are left out."""
     for number, (sentence_index, word, form) in enumerate(_enumerate_words(corpus)):
         if classes[number] >= 0:
             row = columns[offsets[number] : offsets[number + 1]]
@@ -90,7 +90,7 @@ def trace_chunks(
 
 
 def _enumerate_words(corpus: Sequence[Any]) -> Iterator[tuple[int, int, str]]:
-    """Yield the index of the sentence, the number of the word and its form."""
+    """Yield, for each word, the index of its sentence, the number of the word and its form."""
     for sentence_index, sentence in enumerate(corpus):
         for word, form in enumerate(sentence.words, 1):
             yield sentence_index, word, form
@@ -107,7 +107,7 @@ def trace_tags(
         The sentences with predicted tags.
     columns : sequence of LearnedColumn
     predicted : sequence of ndarray of int32, shape (n_words,)
-        The classes of all words, column by column.
+        For each column, the predicted class of each word.
     """
     words = [
         (sentence_index, word, form)

@@ -62,7 +62,7 @@ class HeavyConjunction(Heavy):
     columns : tuple of int or None, default=None
         Columns of the features.
     against : str, default=None
-        The other class, if the score compares two.
+        The other class, if the score compares two classes.
     channel : str or None, default=None
         Not used by parsers.
     features : tuple of str, default=()
@@ -111,18 +111,18 @@ class ExplainedDecision:
     chosen : str
         The chosen class.
     runner_up : str
-        The possible class with the highest score except the chosen class (for tags: of the classes with a
-        lower score); empty if there is none.
+        The class with the next highest score among the possible classes; empty if there is none. For tags,
+        only classes with lower scores than the chosen class count.
     scores : dict of str to float
-        Scores of all classes. With two classes, the score of the first is the negative of the second.
+        Scores of all classes. With two classes, the scores have opposite signs and the same absolute value.
     barred : tuple of str
-        Classes with a higher score than the chosen class, which were not possible.
+        Classes that scored higher than the chosen class but were not possible.
     evidence : list of Evidence
-        The conjunctions, largest differences first.
+        The conjunctions, sorted by the difference between the two contributions, largest first.
     intercept : Evidence
         Constant contribution to every decision.
     rest : Evidence
-        Sum of the contributions that are not listed.
+        Sum of the contributions of the conjunctions that are not listed.
     n_conjunctions : int
         Number of conjunctions, listed or not.
 
@@ -184,7 +184,8 @@ class Decision:
     forms: tuple[str, ...]
     part: str
     chosen: int  # index of the class
-    # Returns whether a class was possible, by its index. None: all classes with lower scores than `chosen`.
+    # Takes the index of a class and returns whether the class was possible. If None, the possible classes are
+    # those with lower scores than `chosen`.
     possible: Callable[[int], bool] | None
 
 
@@ -203,7 +204,7 @@ def explain_decision(
     """
     if not classifier.exact:
         raise ValueError(
-            "a pruned parser decides approximately: its contributions do not add up to its scores"
+            "a pruned parser computes approximate scores, so its contributions do not add up to them"
         )
     contributions = compute_binary_contributions(classifier.model, np.asarray(row, np.int64))
     values = _to_class_columns(contributions.values)
@@ -282,7 +283,7 @@ def expand_model(model: Any) -> CompiledClassifier:
 
 
 def _to_class_columns(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return one column per class. With two classes, a model has one score, which favours the second."""
+    """Return one column per class. A model of two classes has one score; positive means the second class."""
     return np.hstack([-values, values]) if values.shape[1] == 1 else values
 
 
@@ -299,7 +300,7 @@ def _rank_classes(scores: NDArray[np.float64], decision: Decision) -> tuple[int,
 
 
 def _sort_by_difference(pair: NDArray[np.float64]) -> list[int]:
-    """Return the indices of all nonzero contributions, largest differences first."""
+    """Return the indices of all pairs with a nonzero contribution, largest differences first."""
     sizes = np.abs(pair[:, 0] - pair[:, 1])
     order = np.lexsort((np.arange(len(pair)), -np.abs(pair).max(axis=1, initial=0.0), -sizes))
     nonzero: list[int] = order[pair[order].any(axis=1)].tolist()

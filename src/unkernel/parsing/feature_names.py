@@ -1,6 +1,6 @@
 """Names of features: templates with their values, such as ``stack.xpos=NN``.
 
-Features are numbers in the core. Their names are computed on demand from the tables of the model.
+The core identifies features by numbers. This module computes their names on demand from the model's tables.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class ArcFeatureNames:
         key = int(self._keys[column])
         terms = self._templates[bisect_right(self._begins, column) - 1]
         named_terms = []
-        # A key is a number with one digit per term; the base of a digit is the number of the term's values.
+        # A key has one digit per term: the index of the term's value. The base is the number of its values.
         for term in reversed(terms):
             values = self._values[term.rpartition(".")[2]]
             key, digit = divmod(key, len(values))
@@ -113,7 +113,7 @@ class ChunkFeatureNames:
         self._values = {name: [*self._OUTSIDE, *names] for name, names in values.items()}
         self._count = count
         self._arrays = arrays
-        # As in the core, templates with tags follow all other templates of their section.
+        # The core places templates with tags after all other templates of their section.
         self._templates = [template for section in sections for template in sorted(section, key=_has_tag)]
         self._template_of = np.zeros(count, np.int32)
         self._number_of = np.zeros(count, np.int64)
@@ -128,7 +128,8 @@ class ChunkFeatureNames:
         template, number = int(self._template_of[column]), int(self._number_of[column])
         terms = self._templates[template]
         codes = []
-        # A join numbers pairs: a number of the previous terms (high 32 bits), and the code of one more term.
+        # A join lists pairs. The high 32 bits hold the number of the previous join's pair (in the first join,
+        # the code of the first term). The low 32 bits hold the code of the next term.
         for join in reversed(range(len(terms) - 1)):
             key = int(np.asarray(self._arrays[f"joins.{template}.{join}"])[number])
             number, code = key >> 32, key & 0xFFFFFFFF

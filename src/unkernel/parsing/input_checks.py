@@ -19,7 +19,7 @@ def check_is_no_sentence(source: Any) -> None:
         return
     raise ValueError(
         f"{source[:40]!r} is not a file. A text must be split into words and tagged first, as a TextParser "
-        "does: give the name of a file with one word per line, or lists of words and of tags"
+        "does: give the name of a file with one word per line, or lists of words and tags"
     )
 
 
@@ -36,7 +36,7 @@ def check_beam(beam: Any) -> None:
 
 
 def read_beam(name: str, settings: Mapping[str, Any]) -> int:
-    """Return the beam width in the settings of a file; files of earlier versions have none and are greedy."""
+    """Return the beam width from the settings of a file, or 1 for older files, which do not store it."""
     if "beam" not in settings:
         return 1
     beam: int = container.read_setting(name, settings, "beam", int, lambda width: 1 <= width <= WIDEST_BEAM)

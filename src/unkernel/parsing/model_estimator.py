@@ -57,8 +57,8 @@ class ModelEstimator(SavedFile, Estimator, Generic[Source, Model]):
     # --- Fitted attributes ----------------------------------------------------------------------------
 
     @property
-    def kind(self) -> str:  # type: ignore[override]  # models have it as an attribute of the class
-        """Kind of the ``.uk`` files."""
+    def kind(self) -> str:  # type: ignore[override]  # model classes have a class attribute of this name
+        """Kind of the ``.uk`` files that store the model."""
         return self.model_class.kind
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -114,7 +114,7 @@ class ModelEstimator(SavedFile, Estimator, Generic[Source, Model]):
         return cls(**model.parameters)
 
     def _adopt_model(self, model: Any) -> None:
-        """Adopt a model that was read from a file. Results of its training are not stored in files."""
+        """Adopt a model read from a file, without training results, which files do not store."""
         self.model_ = model
         self.dev_result_: Any = None
 
@@ -182,15 +182,15 @@ class ModelEstimator(SavedFile, Estimator, Generic[Source, Model]):
         return self
 
     def _check_parameters(self) -> None:
-        """Raise ValueError for parameters that exclude each other, before sentences are read."""
+        """Raise ValueError for incompatible parameters, before any sentence is read."""
         thread_count(self.n_jobs)
 
     def _read_corpus(self, source: Source) -> Any:
-        """Read sentences to learn from or to measure on; ValueError if there are none."""
+        """Return sentences for training or evaluation; ValueError if there are none."""
         raise NotImplementedError
 
     def _learn(self, corpus: Any, dev: Any, report: Reporter) -> Any:
-        """Return a trained model; `dev`, if it is not None, selects the best epoch."""
+        """Return a trained model. Online learners select the best epoch on `dev` unless it is None."""
         raise NotImplementedError
 
     def _measure(self, corpus: Any, report: Reporter) -> None:
@@ -235,7 +235,7 @@ class BaseParser(ModelEstimator[Source, Parser]):
             )
 
     def _check_min_count(self, corpus: Any, features: int) -> None:
-        """Raise ValueError if `min_count` leaves no features; if it is 1, templates may give none."""
+        """Raise ValueError if `min_count` leaves no features; 1 is accepted, as templates may give none."""
         if self.min_count > 1 and not features:
             raise ValueError(
                 f"{corpus.name}: no feature occurs {self.min_count} times in {len(corpus):,} "
@@ -243,7 +243,7 @@ class BaseParser(ModelEstimator[Source, Parser]):
             )
 
     def _new_row_learner(self, **overrides: Any) -> PolySVC | PolyLogisticRegression:
-        """Return an estimator of rows with the parameters of the parser, except for `overrides`."""
+        """Return an estimator for rows, with the parser's parameters updated by `overrides`."""
         parameters = {
             "degree": self.degree,
             "C": self.C,
@@ -252,7 +252,7 @@ class BaseParser(ModelEstimator[Source, Parser]):
             "random_state": self.random_state,
         }
         if self.engine in _SUPPORT_VECTOR_ENGINES:
-            parameters["storage"] = "split"  # the model keeps support vectors instead of weights
+            parameters["storage"] = "split"  # makes the model keep support vectors instead of weights
         parameters |= overrides
         return PolyLogisticRegression(**parameters) if self.learner == "logistic" else PolySVC(**parameters)
 
@@ -260,8 +260,8 @@ class BaseParser(ModelEstimator[Source, Parser]):
 class ClusterParameter:
     """Mixin for estimators with the parameter `clusters`.
 
-    Files store the clusters instead of the path that they were read from. A loaded estimator has the stored
-    clusters as its parameter.
+    Files store the clusters, not the path of the file that contained them. In a loaded estimator, the
+    parameter holds these clusters.
     """
 
     def _export_parameters(self) -> dict[str, Any]:

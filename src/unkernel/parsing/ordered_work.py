@@ -15,9 +15,9 @@ _TASKS_AHEAD_PER_THREAD = 2
 def map_in_order(
     function: Callable[[_Task], _Result], tasks: Iterable[_Task], threads: int
 ) -> Generator[_Result]:
-    """Yield the results of all tasks in order, with few tasks and results in memory at a time.
+    """Yield the results of all tasks in order, holding few tasks and results in memory at a time.
 
-    After a task of None, which has no result, all pending results are yielded before the next task starts.
+    None among the tasks is a barrier: all pending results are yielded before the next task starts.
 
     >>> list(map_in_order(lambda number: number * number, range(4), threads=2))
     [0, 1, 4, 9]

@@ -15,15 +15,15 @@ Corpus = Treebank | BunsetsuCorpus | ChunkCorpus
 
 @dataclass(frozen=True, eq=False)
 class Parsed:
-    r"""Some analysed sentences of a stream, as ``parse_stream`` yields them.
+    r"""A block of analysed sentences, as ``parse_stream`` yields it.
 
     Attributes
     ----------
     corpus : Treebank, BunsetsuCorpus or ChunkCorpus
         The analysed sentences.
     skipped : list of FormatError
-        The errors of malformed sentences. ``data`` contains the lines of these sentences unchanged, except
-        for raw text.
+        The errors of malformed sentences. ``data`` contains the lines of these sentences unchanged. For raw
+        text, it omits them.
     prefix : bytes, default=b""
         Bytes before the sentences, such as the blank line that separates them from a previous file.
 
@@ -48,7 +48,7 @@ class Parsed:
 
     @cached_property
     def data(self) -> bytes:
-        """The lines of the input with the annotation filled in; CoNLL-U if the input is raw text."""
+        """The input lines with the annotation filled in, or CoNLL-U if the input is raw text."""
         return self.prefix + self.corpus.to_bytes()
 
     @property
@@ -58,10 +58,10 @@ class Parsed:
 
     @property
     def n_words(self) -> int:
-        """Number of words or bunsetsu of these sentences."""
+        """Number of words or bunsetsu in these sentences."""
         return count_words(self.corpus)
 
 
 def count_words(corpus: Corpus) -> int:
-    """Return the number of words or bunsetsu."""
+    """Return the number of words or bunsetsu in a corpus."""
     return corpus.n_bunsetsu if isinstance(corpus, BunsetsuCorpus) else corpus.n_words

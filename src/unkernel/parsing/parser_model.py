@@ -45,9 +45,10 @@ class SavedFile(SavedObject, RestoredObject, ABC):
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, limit: float | str | None = None) -> Self:
-        """Read a file of this kind. Estimators that are loaded can be fitted again.
+        """Read a model or an estimator of this class from a file.
 
-        :func:`unkernel.load` reads files of any kind, and returns models.
+        A loaded estimator can be fitted again. To read a file of any kind as a model, use
+        :func:`unkernel.load`.
 
         Parameters
         ----------
@@ -84,7 +85,7 @@ class SavedModel(HtmlRepr, SavedFile):
     estimator : str
         The name of the class that fits the model.
     parameters : dict
-        The parameters that its estimator was fitted with, as JSON values.
+        The parameters of the estimator that fitted the model, as JSON values.
     """
 
     noun = "parser"
@@ -108,8 +109,8 @@ class SavedModel(HtmlRepr, SavedFile):
         Parameters
         ----------
         source : path, open file or corpus
-            Sentences with the correct annotation. A tokenizer splits their text, as :meth:`Tokenizer.fit`
-            reads it.
+            Sentences with the correct annotation. A tokenizer splits the text of these sentences;
+            :meth:`Tokenizer.fit` describes how the text is read.
         n_jobs : int, default=None
             Number of threads; None means 1 and -1 means all processors.
 
@@ -127,7 +128,7 @@ class SavedModel(HtmlRepr, SavedFile):
         source : path, open file or corpus
             Sentences with the correct annotation.
         **options
-            Passed on to :func:`~unkernel.report.report`, for example ``top``, ``mistakes`` or ``title``.
+            Options for :func:`~unkernel.report.report`, for example ``top``, ``mistakes`` or ``title``.
 
         Returns
         -------
@@ -146,7 +147,7 @@ class SavedModel(HtmlRepr, SavedFile):
     def _restore(
         cls, name: str, arrays: Arrays, settings: Mapping[str, Any], parameters: dict[str, Any]
     ) -> Self:
-        """Make a model from the content of the file `name`; ValueError if it is damaged."""
+        """Return a model made from the content of the file `name`; ValueError if the content is damaged."""
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(parts={len(self.parts_)}, features={self.n_features_})"
@@ -225,14 +226,15 @@ class ParserModel(SavedModel):
         Returns
         -------
         list of str
-            Moves, relations or tags; for bunsetsu, "waits" (for a later bunsetsu) and "depends".
+            Moves, relations or tags. For bunsetsu: "depends", and "waits" for a modifier that waits for a
+            later head.
         """
 
     @abstractmethod
     def feature_names(self, part: str) -> Callable[[int], str]:
         """Return a function that names the features of one of the classifiers.
 
-        Classifiers of one kind, such as ``"labels"``, share their features.
+        Classifiers of the same kind, such as all classifiers of labels, share their features.
 
         Parameters
         ----------
@@ -262,8 +264,8 @@ class ParserModel(SavedModel):
         Returns
         -------
         list of TagFault
-            One entry for each column of tags that is missing or has many values that training did not see;
-            empty for taggers, which need only words.
+            One entry for each missing column of tags, and for each column with many values that were not in
+            training; empty for taggers, which need only words.
         """
 
     @abstractmethod
@@ -295,8 +297,8 @@ class ParserModel(SavedModel):
         tags : lists of str, default=None
             Parts of speech, if the sentences are lists of words.
         top : int or None, default=10
-            How many conjunctions of features to list per decision; None lists all. Those with the largest
-            difference between the chosen class and the runner-up come first.
+            Number of conjunctions of features to list per decision; None lists all. They are sorted by the
+            difference between the contributions to the chosen class and to the runner-up, largest first.
 
         Returns
         -------
@@ -327,12 +329,12 @@ class ParserModel(SavedModel):
         Parameters
         ----------
         top : int, default=10
-            How many to list for each kind of decision, such as moves and labels.
+            Number of conjunctions to list for each kind of decision, such as moves or labels.
 
         Returns
         -------
         list of HeavyConjunction
-            Kind by kind, largest absolute weight first.
+            The conjunctions, grouped by kind of decision; largest absolute weights first.
         """
         from unkernel.parsing.explanation import heavy_conjunctions
 

@@ -1,7 +1,7 @@
-"""Store classifiers in the file of a parser; the names of their arrays begin with the classifier's name.
+"""Store the classifiers of a parser in its file. Array names begin with the name of their classifier.
 
-Weights that fit into 16 bits, such as the weights of online learners, are stored in 16 bits. If many weights
-are zero, only the nonzero weights are stored. Files become several times smaller, without loss.
+Weights are stored in 16 bits if they fit, as the weights of online learners do. If many weights are zero,
+only the nonzero weights are stored. Both steps make files several times smaller and lose no information.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from unkernel.models import container
 Arrays = dict[str, NDArray[Any]]
 _PARTS = "parts"
 _WEIGHTS = "weights"
-# The nonzero weights: their columns and values, and the number of nonzero weights of each key.
+# Arrays of the nonzero weights: column and value of each weight, and the number of weights of each key.
 _PLACES, _VALUES, _COUNTS = "weights.places", "weights.values", "weights.counts"
 _UNIT = "weights.unit"
 _KEYS, _STEPS, _LONG_STEPS = "keys", "keys.steps", "keys.long_steps"
@@ -31,7 +31,7 @@ _FINEST_UNIT = 2.0**-10
 
 
 def store_classifiers(parts: Mapping[str, CompiledClassifier]) -> tuple[Arrays, dict[str, Any]]:
-    """Return the arrays of all classifiers, and the setting that lists the classifiers.
+    """Return the arrays of all classifiers, and the setting that lists their names and metadata.
 
     >>> store_classifiers({})
     ({}, {'parts': {}})
@@ -50,7 +50,7 @@ def store_classifiers(parts: Mapping[str, CompiledClassifier]) -> tuple[Arrays, 
 def restore_classifiers(
     file: str, arrays: Arrays, settings: Mapping[str, Any]
 ) -> dict[str, CompiledClassifier]:
-    """Return the classifiers that :func:`store_classifiers` stored; ``FormatError`` if they are damaged."""
+    """Return the classifiers stored by :func:`store_classifiers`; ``FormatError`` if they are damaged."""
     stored = settings.get(_PARTS)
     if not isinstance(stored, dict):
         raise FormatError(file, 0, 0, "the parser's file does not list its classifiers")
@@ -70,7 +70,7 @@ def _restore_classifier(file: str, name: str, arrays: Arrays, part: Any) -> Comp
 
 
 def select_arrays(arrays: Arrays, prefix: str) -> Arrays:
-    """Return the arrays whose names begin with a prefix, which is removed from the names."""
+    """Return the arrays whose names begin with a prefix, under their names without the prefix."""
     return {key.removeprefix(prefix): array for key, array in arrays.items() if key.startswith(prefix)}
 
 
@@ -90,7 +90,7 @@ def _make_prefix(name: str) -> str:
 
 
 def _pack(arrays: Arrays) -> Arrays:
-    """Replace keys by differences and weights by 16-bit integers; no change if the weights do not fit."""
+    """Replace keys by differences and weights by 16-bit integers; unchanged if the weights do not fit."""
     quantized = _quantize(arrays.get(_WEIGHTS)) if _KEYS in arrays else None
     if quantized is None:
         return arrays
@@ -108,7 +108,7 @@ def _pack(arrays: Arrays) -> Arrays:
 
 
 def _quantize(weights: NDArray[Any] | None) -> tuple[NDArray[np.int16], float] | None:
-    """Return the weights as 16-bit multiples of a power of two, and this power; None if they do not fit."""
+    """Return weights as 16-bit multiples of a unit, and the unit, a power of two; None if they do not fit."""
     if weights is None or weights.ndim != 2 or not 0 < weights.shape[1] < _MAX_WEIGHT_COLUMNS:
         return None
     unit = _FINEST_UNIT
@@ -119,7 +119,7 @@ def _quantize(weights: NDArray[Any] | None) -> tuple[NDArray[np.int16], float] |
 
 
 def _pack_keys(keys: NDArray[np.uint64]) -> Arrays:
-    """Store ascending keys as differences of 16 bits, and larger differences separately."""
+    """Return ascending keys as 16-bit differences; larger differences go into an array of their own."""
     steps = np.diff(keys, prepend=np.uint64(0))
     return {
         _STEPS: np.minimum(steps, _LONG_STEP).astype("<u2"),
@@ -171,7 +171,7 @@ def _unpack_keys(file: str, arrays: Arrays) -> NDArray[np.uint64]:
     if np.count_nonzero(is_long) != len(long_steps):
         raise _new_damage_error(file)
     steps[is_long] = long_steps
-    # If damaged steps overflow, the keys do not ascend, which the classifier refuses.
+    # If damaged steps overflow, the keys are no longer ascending, and the classifier rejects them.
     return np.cumsum(steps, dtype=np.uint64)
 
 

@@ -1,8 +1,8 @@
 """Parse streams of any length, sentence by sentence, in bounded memory.
 
-A thread reads ahead. The input that has arrived, up to a limit, is cut after its last whole sentence and
-parsed by the requested number of threads. So blocks are large if input arrives fast, and a sentence that a
-user types is parsed without waiting for another one. The results do not depend on the sizes of blocks.
+A thread reads ahead. The available input, up to a limit, is cut after its last whole sentence and parsed by
+the requested number of threads. Blocks are therefore large if input arrives fast, and a sentence typed by a
+user is parsed without waiting for the next one. The results do not depend on the sizes of blocks.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ SentenceModel = ParserModel | TextParserModel
 
 BLOCK_BYTES = 1 << 20
 _PIECE_BYTES = 1 << 18  # bytes read at a time
-_PIECES_AHEAD = 8  # pieces read before they are needed
+_PIECES_AHEAD = 8  # largest number of pieces that are read before they are needed
 
 
 def parse_stream(
@@ -59,8 +59,8 @@ def parse_stream(
     Parameters
     ----------
     parser : fitted parser, tagger or chunker, or a model that ``unkernel.load`` returned
-        The parser. A :class:`TextParser` and a :class:`Tokenizer` read raw text by paragraphs, which end at
-        blank lines, or after a megabyte without a blank line.
+        The parser. A :class:`TextParser` and a :class:`Tokenizer` read raw text paragraph by paragraph.
+        Paragraphs end at blank lines, or after a megabyte without a blank line.
     source : path or open file
         Plain or compressed. For a pipe, pass an unbuffered binary file, which returns available
         bytes without waiting for more.
@@ -75,7 +75,7 @@ def parse_stream(
     n_jobs : int, default=None
         Number of threads; None means ``n_jobs`` of the parser. The result does not depend on it.
     block_bytes : int, default=1048576
-        Approximate number of bytes that are analysed at a time.
+        Approximate number of bytes per block.
 
     Returns
     -------
@@ -87,7 +87,7 @@ def parse_stream(
     FormatError
         If a sentence is malformed, with ``on_error="raise"``.
     ValueError
-        If the text lacks tags that the parser needs. Many unknown tags cause a ``UserWarning``, given once.
+        If the text lacks tags that the parser needs. Many unknown tags cause one ``UserWarning``.
 
     See Also
     --------
@@ -111,7 +111,7 @@ def parse_stream(
     if isinstance(model, TextParserModel) and check_given(given) == "tags":
         model = model.parser
     if isinstance(model, TokenizerModel) or (isinstance(model, TextParserModel) and given == "text"):
-        size = min(block_bytes, _PIECE_BYTES)  # one thread parses each block
+        size = min(block_bytes, _PIECE_BYTES)  # blocks are parsed in parallel, each by one thread
         pieces = _read_pieces(source, size, pauses=True)
         return parse_text_stream(model, pieces, name_of(source), skip=skip, threads=thread_count(jobs))
     assert isinstance(model, ParserModel | TextParserModel)
@@ -143,7 +143,7 @@ def _parse_blocks(
 
 
 def _keep_before_error(parsed: Parsed, position: _Position, sentence_format: _SentenceFormat) -> Parsed:
-    """Return the sentences before the first malformed sentence; annotation does not add or remove lines."""
+    """Return the sentences before the first malformed one, found by its line: annotation keeps all lines."""
     end = 0
     for _ in range(parsed.skipped[0].line - position.line):
         end = parsed.data.index(b"\n", end) + 1
@@ -168,7 +168,7 @@ class _SentenceFormat:
         raise NotImplementedError
 
     def find_end(self, data: bytes) -> int:
-        """Return the end of the last whole sentence in bytes."""
+        """Return the byte offset after the last whole sentence of `data`."""
         raise NotImplementedError
 
     def list_skipped(self, corpus: Any, position: _Position) -> list[FormatError]:
@@ -194,7 +194,7 @@ class _TreebankFormat(_SentenceFormat):
 
 class _ChunkFormat(_SentenceFormat):
     def __init__(self, columns: int) -> None:
-        self._columns = columns  # number of columns of the training text
+        self._columns = columns  # number of columns in the training text
 
     def read_corpora(self, pieces: Iterator[bytes], name: str) -> Iterator[ChunkCorpus]:
         return (
@@ -262,7 +262,7 @@ class _ReadAhead:
                 if not self._put(piece):
                     return
             self._put(None)
-        except BaseException as error:  # passed on to the thread that reads the pieces, and raised there
+        except BaseException as error:  # raised again in the thread that takes the pieces
             self._put(error)
 
     def _put(self, piece: bytes | BaseException | None) -> bool:
@@ -273,9 +273,9 @@ class _ReadAhead:
         return False
 
     def take(self, size: int) -> tuple[bytes, bytes | BaseException | None]:
-        """Wait for input; return up to about `size` bytes, and the item that was read last.
+        """Wait for input; return about `size` bytes or fewer, and the item that was read last.
 
-        The item is bytes, None at the end of the file, or the error that reading the file raised.
+        The last item is a piece of bytes, None at the end of the file, or an exception from reading the file.
         """
         taken: list[bytes] = []
         item = self.pieces.get()

@@ -1,4 +1,4 @@
-"""Checks that a text has the tags that a parser was trained with; otherwise predictions are arbitrary."""
+"""Check that a text has the tags that a parser was trained with: predictions depend on them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MAX_UNTAGGED_WORDS = 1000  # consecutive words without tags in the middle of a 
 
 @dataclass(frozen=True)
 class TagFault:
-    """A reason to expect poor predictions for a text with these tags."""
+    """A reason why the tags of a text lead to poor predictions."""
 
     reason: str
     fatal: bool  # no word has a tag, so predictions would be arbitrary
@@ -28,7 +28,7 @@ class TagFault:
 def find_tag_fault(
     column: str, codes: NDArray[Any], names: list[str], *, trained_tags: Iterable[str], advice: str
 ) -> TagFault | None:
-    """Return a fault if no word has a tag in a column, or many tags were not in training.
+    """Return a fault if no word has a tag in a column or many tags were not in training, else None.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ def find_tag_fault(
     trained_tags : iterable of str
         The tags of the training text.
     advice : str
-        How to give the tags.
+        Advice for the error message: how to supply the tags.
     """
     tags = set(trained_tags)
     counts = dict(zip(names, np.bincount(codes, minlength=len(names)).tolist(), strict=True))
@@ -73,8 +73,9 @@ def check_faults(text: str, faults: Iterable[TagFault]) -> None:
 class StreamCheck:
     """Checks the tags of a stream, block by block, and warns at most once.
 
-    Blocks without tags are an error at the beginning of a stream. After a block with tags, they cause a
-    warning, and an error only after ``_MAX_UNTAGGED_WORDS`` words: blocks from pipes may be very short.
+    A stream that begins without tags is an error. After a block with tags, untagged blocks first cause a
+    warning, because blocks from pipes may be very short; ``_MAX_UNTAGGED_WORDS`` words in such blocks are an
+    error.
     """
 
     def __init__(self, text: str) -> None:
@@ -83,7 +84,7 @@ class StreamCheck:
         self._n_untagged = 0  # consecutive words in blocks without tags
 
     def __call__(self, faults: list[TagFault], line: int, words: int) -> None:
-        """Check a block of `words` words that begins in line `line`."""
+        """Handle the faults of a block that begins in line `line` and has `words` words."""
         if not words:
             return
         fatal = [fault for fault in faults if fault.fatal]

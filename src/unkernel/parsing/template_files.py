@@ -11,9 +11,9 @@ from unkernel.errors import FormatError
 
 
 def read_templates(templates: str | os.PathLike[str], builtin: Mapping[str, str]) -> tuple[str, str]:
-    """Read feature templates; return their text, and a name for error messages.
+    """Return the text of feature templates, and a name for error messages.
 
-    `templates` is the name of built-in templates or a path; `builtin` maps these names to files of unkernel.
+    `templates` is the name of a built-in set or a path. `builtin` maps each name to a file of the package.
     """
     if isinstance(templates, str) and templates in builtin:
         file = resources.files(__package__).joinpath("templates", builtin[templates])
@@ -27,4 +27,4 @@ def read_templates(templates: str | os.PathLike[str], builtin: Mapping[str, str]
             f"there is no template file {str(path)!r}; built-in templates are {builtin_names}"
         ) from error
     except UnicodeDecodeError as error:
-        raise FormatError(str(path), 0, 0, "a template file is text in UTF-8") from error
+        raise FormatError(str(path), 0, 0, "the template file is not valid UTF-8") from error

@@ -10,16 +10,16 @@ from unkernel._core import Progress
 
 @dataclass(frozen=True)
 class Step:
-    """Progress of a training.
+    """Progress of training: one step, running or finished.
 
     Attributes
     ----------
     words : str
-        Description of a finished step; empty while a step is running.
+        Description of a finished step; empty while the step is running.
     share : float or None, default=None
         Share of all steps that are finished; None if the number of steps is not known in advance.
     progress : Progress or None, default=None
-        State of the solver while a step is running.
+        State of the solver while the step is running; None for a finished step.
 
     See Also
     --------
@@ -45,7 +45,7 @@ OnStep = Callable[[Step], None]
 
 
 class Reporter:
-    """Passes messages to a callback; without a callback, prints messages up to level `verbose`."""
+    """Passes messages to a callback or, without a callback, prints messages up to level `verbose`."""
 
     def __init__(self, name: str, verbose: int, on_progress: OnStep | None) -> None:
         self._name = name
@@ -60,6 +60,6 @@ class Reporter:
 
     @property
     def solver_callback(self) -> Callable[[Progress], None] | None:
-        """A callback for solvers, which passes on their progress; None if there is no callback for steps."""
+        """A callback that passes the progress of solvers on; None if there is no callback for steps."""
         on_progress = self._on_progress
         return None if on_progress is None else lambda progress: on_progress(Step("", progress=progress))

@@ -20,14 +20,14 @@ from unkernel.parsing.averaged_perceptron import Weights, average_parts
 from unkernel.parsing.training_progress import Reporter
 
 Classifiers = list[CompiledClassifier | None]
-_GOLD_EPOCHS = 2  # epochs before the online learner follows its own mistakes
-_GREEDY_EPOCH_SHARE = 0.5  # share of the epochs before the online learner searches with a beam
+_GOLD_EPOCHS = 2  # epochs that follow only correct moves; later epochs explore wrong moves too
+_GREEDY_EPOCH_SHARE = 0.5  # share of the epochs that are greedy if training uses a beam
 _SAMPLE_ROWS = 4096
 
 
 @dataclass
 class OnlineLearner:
-    """Trains the averaged perceptron several times, and averages the weights of these runs.
+    """Runs the averaged perceptron several times, and averages the weights of all runs.
 
     Attributes
     ----------
@@ -67,7 +67,7 @@ class OnlineLearner:
         return int(self.epochs * _GREEDY_EPOCH_SHARE)
 
     def _run(self, run: int, seed: int) -> tuple[list[Weights], list[Weights]]:
-        """Return the weights of moves and of labels for each part, after the best epoch or the last epoch."""
+        """Return the weights of moves and of labels by part, of the best dev epoch or else the last epoch."""
         trainer = OnlineTrainer(
             self.spec,
             self.bank._text,
@@ -156,19 +156,19 @@ class RowLearner:
     def _train_part(self, X: Any, y: NDArray[Any], classes: list[int]) -> CompiledClassifier | None:
         if len(classes) < 2:
             return None
-        # Relations of the treebank that no row has get an empty row, so that the model has all classes.
+        # Add an empty row for each class that no row has: the model must have all classes of the treebank.
         missing = np.setdiff1d(classes, y)
         if len(missing):
             X = sparse.vstack([X, sparse.csr_matrix((len(missing), X.shape[1]))], format="csr")
             y = np.concatenate([y, missing])
         model = self.new_estimator().fit_reporting(X, y, None, self.report.solver_callback).to_model()
         if self.engine == "auto" and isinstance(model, ConjunctionModel):
-            return CompiledClassifier(model).validate()  # it has weights, which need no compilation
+            return CompiledClassifier(model).validate()  # weights of conjunctions need no compilation
         compiled = compile(
             model,
             engine=self.engine,
             sample=X[:: max(1, X.shape[0] // _SAMPLE_ROWS)],
-            measure=False,  # so that the same treebank gives the same file
+            measure=False,  # measured times would make the files of two trainings differ
             n_jobs=self.threads,
         )
         assert isinstance(compiled, CompiledClassifier)

@@ -48,7 +48,7 @@ class ArcEagerParser(ClusterParameter, BaseParser[TreebankSource, ArcEagerModel]
     """Transition-based dependency parser (arc-eager), greedy or with beam search.
 
     The parser reads a sentence from left to right. At each step a classifier on conjunctions of features
-    decides whether to shift the next word, to reduce the stack or to make an arc; a second classifier labels
+    chooses a move: to shift the next word, to reduce the stack or to make an arc. A second classifier labels
     the arcs [1]_ [2]_. Every sentence gets one tree with one root. Crossing arcs are lifted for training and
     restored after parsing [3]_.
 
@@ -61,38 +61,39 @@ class ArcEagerParser(ClusterParameter, BaseParser[TreebankSource, ArcEagerModel]
         (a dynamic oracle). "svm" (:class:`~unkernel.PolySVC`, one versus the rest) and "logistic"
         (:class:`~unkernel.PolyLogisticRegression` with an l1 penalty) learn from the correct moves.
     templates : {"default", "rich", "chang"} or path, default="default"
-        Feature templates: the default set, a larger and slower set, those of [2]_ (Table 8), or a path
-        of a file.
+        Feature templates: the default set, a larger and slower set, the set of [2]_ (Table 8), or the path
+        of a template file.
     beam : int, default=1
-        Number of sequences of moves that are followed simultaneously, up to 64, in training and in parsing. 1
-        is greedy; wider beams are more accurate and take time in proportion. Only for ``learner="online"``.
+        Number of sequences of moves that are followed simultaneously, up to 64, in training and in parsing.
+        1 is greedy. Wider beams are more accurate, and their time is proportional to the width. Only for
+        ``learner="online"``.
     epochs : int, default=10
-        Number of passes of the online learner over the treebank. With a ``dev`` treebank the best epoch is
-        kept. With a beam, the first half of the epochs is greedy.
+        Number of passes of the online learner over the treebank. With a ``dev`` treebank, the weights of the
+        best epoch are kept. With a beam, the first half of the epochs is greedy.
     runs : int, default=2
-        Number of times that the online learner starts again, with another order of the sentences. The weights
-        are the mean over all runs.
+        Number of times that the online learner is trained, each time with another order of the sentences. The
+        final weights are the mean over all runs.
     exploration : float, default=0.9
-        Probability with which the online learner follows its own wrong move.
+        Probability with which the online learner follows its own move in training if the move is wrong.
     min_count : int, default=2
         Smallest number of occurrences of a feature in training; rarer features are ignored.
     min_updates : int, default=4
         Smallest number of updates of a conjunction by the online learner; conjunctions with fewer updates
         are dropped.
     clusters : WordClusters, path or None, default=None
-        Word clusters, or a file of text without trees to learn them from. They help with words that the
-        treebank does not contain. See :class:`Tagger` for the kinds of files.
+        Word clusters, or a file: either saved clusters, or text without trees to learn clusters from.
+        Clusters help with words that the treebank does not contain. :class:`Tagger` describes the files.
     split : {"labels", "both", "none"}, default="labels"
-        Classifiers that are split by part of speech (``xpos``, as in [2]_): classifiers of labels by the tag
-        of the dependent, classifiers of moves by the tag of the next word.
+        Classifiers that are split by part of speech (``xpos``, as in [2]_). Labels have one classifier per
+        tag of the dependent, and moves have one classifier per tag of the next word.
     C : float, default=0.1
         Weight of the loss, for ``learner="svm"`` and ``learner="logistic"``.
     tol : float, default=0.01
         Relative duality gap at which training stops, for ``learner="svm"`` and ``learner="logistic"``.
     engine : str, default="auto"
-        Engine of the compiled classifiers, as for :func:`unkernel.compile`, but chosen by rules instead of
-        measurements. All engines except "auto" and "expanded" need support vectors: ``learner="svm"`` and a
-        degree above 1.
+        Engine of the compiled classifiers, as for :func:`unkernel.compile`, except that "auto" decides by
+        rules instead of measurements. All engines except "auto" and "expanded" need support vectors:
+        ``learner="svm"`` and a degree above 1.
     n_jobs : int or None, default=None
         Number of threads; None means 1 and -1 means all processors. The result does not depend on it.
     random_state : int, RandomState or None, default=0
@@ -105,8 +106,8 @@ class ArcEagerParser(ClusterParameter, BaseParser[TreebankSource, ArcEagerModel]
     model_ : ArcEagerModel
         The fitted model.
     epochs_ : list of dict
-        Statistics of each epoch of each run of the online learner: shares of wrong moves and labels (of wrong
-        sentences, with a beam) and, with a ``dev`` treebank, ``uas`` and ``las``.
+        Statistics of each epoch of each run of the online learner: the shares of wrong moves and labels or,
+        with a beam, the share of wrong sentences; ``uas`` and ``las`` if there is a ``dev`` treebank.
     best_epochs_ : list of int
         For each run, the epoch whose weights were kept.
     dev_result_ : TreeResult or None
@@ -114,7 +115,7 @@ class ArcEagerParser(ClusterParameter, BaseParser[TreebankSource, ArcEagerModel]
 
     See Also
     --------
-    TextParser : Parser of raw text, which also tokenizes and tags.
+    TextParser : Parser of raw text; it also tokenizes and tags.
     ArcEagerModel : The fitted model.
     unkernel.read_conllu : Read a treebank.
 

@@ -38,9 +38,9 @@ if TYPE_CHECKING:
 TreebankSource = Source | Treebank
 SPLITS = ("labels", "both", "none")
 _STRINGS = "strings."
-_KINDS_WITHOUT_CLUSTERS = 15  # kinds of strings in files of earlier versions
+_KINDS_WITHOUT_CLUSTERS = 15  # number of kinds of strings in files written before clusters existed
 _CLUSTERS = "clusters."
-_TAG_COLUMNS = {"upos": 3, "xpos": 4}  # columns, with their indices among the kinds of strings
+_TAG_COLUMNS = {"upos": 3, "xpos": 4}  # index of each column among the kinds of strings
 _TAG_ADVICE = (
     "give tagged CoNLL-U, or lists of words with their universal parts of speech as tags and, if the "
     "treebank has its own, those as xpos"
@@ -85,7 +85,7 @@ class ArcEagerModel(ParserModel):
     Attributes
     ----------
     spec : ArcEagerSpec
-        Everything except the weights: strings, labels, features, and the classifier of each decision.
+        Everything except the weights: strings, labels, features, and which classifier makes each decision.
     templates : str
         Text of the feature templates.
     beam : int
@@ -97,7 +97,7 @@ class ArcEagerModel(ParserModel):
     label_classifiers_ : list of CompiledClassifier or None
         Classifiers of labels, one per part; None for parts with a single class.
     parameters : dict
-        Parameters of the estimator that was fitted.
+        Parameters of the estimator that fitted the model.
 
     See Also
     --------
@@ -137,7 +137,7 @@ class ArcEagerModel(ParserModel):
         check_beam(self.beam)
 
     def with_beam(self, beam: int) -> Self:
-        """Return the same parser with another beam width.
+        """Return this parser with another beam width.
 
         Parameters
         ----------
@@ -148,13 +148,12 @@ class ArcEagerModel(ParserModel):
         Returns
         -------
         ArcEagerModel
-            A parser that shares the classifiers.
+            A parser that shares the classifiers of this one.
 
         Raises
         ------
         ValueError
-            If the parser was trained without a beam: then scores of different sequences of moves cannot be
-            compared.
+            If the parser was trained without a beam. The scores of its sequences of moves are not comparable.
         """
         check_beam(beam)
         if beam > 1 and self.parameters.get("beam", 1) == 1:
@@ -210,7 +209,7 @@ class ArcEagerModel(ParserModel):
         Parameters
         ----------
         source : path, open file, Treebank or lists of words
-            The sentences. Heads and relations that they have are replaced; every other byte is unchanged.
+            The sentences. Existing heads and relations are replaced; every other byte is unchanged.
         tags : lists of str, default=None
             Universal parts of speech, if the sentences are lists of words.
         xpos : lists of str, default=None
@@ -249,7 +248,7 @@ class ArcEagerModel(ParserModel):
 
     @cached_property
     def _has_trained_xpos(self) -> bool:
-        """Whether the training text had xpos tags; universal tags replace missing xpos tags."""
+        """Whether the training text had xpos tags. If not, universal tags took their place."""
         upos, xpos = (set(self.spec.strings(attribute)) for attribute in _TAG_COLUMNS.values())
         return bool(xpos - upos)
 
@@ -347,31 +346,31 @@ def _fill_in_tags(bank: Treebank) -> tuple[NDArray[np.int32], list[str]]:
 
 
 def as_treebank(source: Any, tags: Any = None, xpos: Any = None) -> Treebank:
-    """Read a treebank from a file or lists of words; a `source` that is a treebank is returned unchanged."""
+    """Return a treebank read from a file or made from lists of words; return a treebank unchanged."""
     if isinstance(source, list | tuple):
         return Treebank.from_words(source, tags, xpos=xpos)
     if tags is not None or xpos is not None:
-        raise ValueError("tags are given with lists of words; a treebank has columns for them")
+        raise ValueError("tags are only for lists of words: a treebank has its own tags, so leave them out")
     check_is_no_sentence(source)
     return source if isinstance(source, Treebank) else read_conllu(source)
 
 
 def read_nonempty(source: Any) -> Treebank:
-    """Read a treebank to train or measure on; ValueError if it is empty."""
+    """Return a treebank for training or evaluation; ValueError if it is empty."""
     bank = as_treebank(source)
     check_not_empty(bank.name, bank.n_words)
     return bank
 
 
 def read_gold_trees(source: Any) -> Treebank:
-    """Read a treebank to train or measure on; ValueError if it is empty or a sentence has no tree."""
+    """Return a treebank for training or evaluation; ValueError if it is empty or a sentence has no tree."""
     bank = read_nonempty(source)
     bank.check_trees()
     return bank
 
 
 def read_comparable_trees(source: Any) -> Treebank:
-    """Read a treebank to measure on; ValueError if only some of its sentences have trees."""
+    """Return a treebank for evaluation; ValueError if some of its sentences have trees and others do not."""
     bank = read_nonempty(source)
     if (bank.heads >= 0).any():
         bank.check_trees()

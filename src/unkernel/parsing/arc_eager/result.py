@@ -26,10 +26,9 @@ class LabelResult:
     count : int
         Number of words that have the relation in the treebank.
     precision : float
-        Of the words that the parser gave the relation, the percentage whose head and relation are correct.
+        Among the words with this relation in the output, the percentage with the correct head and relation.
     recall : float
-        Of the words that have the relation in the treebank, the percentage whose head and relation are
-        correct.
+        Among the words with this relation in the treebank, the percentage with the correct head and relation.
 
     See Also
     --------
@@ -59,8 +58,8 @@ class TreeResult:
     las : float
         Percentage of words with the correct head and relation.
     uas_no_punct : float
-        ``uas`` without punctuation: words tagged ``PUNCT`` or, if there are no universal tags, words without
-        letters and digits.
+        ``uas`` without punctuation. Punctuation is every word tagged ``PUNCT`` or, if there are no universal
+        tags, every word without letters and digits.
     las_no_punct : float
         ``las`` without punctuation.
     exact : float
@@ -70,7 +69,7 @@ class TreeResult:
     n_words : int
         Number of words.
     seconds : float
-        CPU time of parsing, without reading and scoring.
+        CPU time of parsing, excluding reading and scoring.
     per_label : tuple of LabelResult
         Accuracy of each relation, most frequent first.
 
@@ -146,7 +145,7 @@ class TreeResult:
 
 
 def score_trees(gold: Treebank, parsed: Treebank, seconds: float) -> TreeResult:
-    """Compare two treebanks of the same words."""
+    """Return the accuracy of a parsed treebank, compared with the correct trees of the same words."""
     codes, names = gold.symbols("deprel")
     predicted, predicted_names = parsed.symbols("deprel")
     index_of = {name: number for number, name in enumerate(names)}

@@ -25,7 +25,7 @@ from unkernel.parsing.model_estimator import RUN_CONSTRAINTS, BaseParser
 from unkernel.parsing.training_progress import Reporter
 from unkernel.poly import PolyLogisticRegression, PolySVC
 
-# Default C by degree, tuned on newspaper text, except for degree 4, which is a guess.
+# Default C by degree. Degrees 1 to 3 were tuned on newspaper text; the value of degree 4 is extrapolated.
 _SVM_C = {1: 0.1, 2: 2.5e-3, 3: 6e-5, 4: 3e-6}
 _LOGISTIC_C = {1: 1.0, 2: 1.0, 3: 1.0}
 _MAX_SAMPLE_ROWS = 20_000
@@ -35,22 +35,22 @@ def default_cost(learner: str, degree: int) -> float:
     """Return the default C of a learner; ValueError if it does not support the degree."""
     costs = _LOGISTIC_C if learner == "logistic" else _SVM_C
     if degree not in costs:
-        raise ValueError(f"learner='logistic' has degrees up to 3, got {degree}")
+        raise ValueError(f"learner='logistic' supports degrees up to 3, got {degree}")
     return costs[degree]
 
 
 class BunsetsuParser(BaseParser[BunsetsuSource, BunsetsuModel]):
     r"""Dependency parser for Japanese bunsetsu, with Sassano's linear-time algorithm.
 
-    From left to right, a classifier with a polynomial kernel decides for pairs of bunsetsu whether the left
-    one depends on the right one. Every bunsetsu except the last gets a head to its right, and dependencies do
-    not cross.
+    The parser reads a sentence from left to right. A classifier with a polynomial kernel decides for pairs of
+    bunsetsu whether the left one depends on the right one. Every bunsetsu except the last gets a head to its
+    right, and dependencies do not cross.
 
     Parameters
     ----------
     degree : {1, 2, 3, 4}, default=2
-        Largest number of features in a conjunction. Degree 4 is trained by LIBSVM, which is slow for more
-        than some ten thousand decisions.
+        Largest number of features in a conjunction. LIBSVM trains degree 4; it is slow for more than about
+        ten thousand decisions.
     C : float, default=None
         Weight of the loss. By default 0.1, 0.0025, 0.00006 and 0.000003 for degrees 1 to 4, and 1 for
         ``learner="logistic"``.
@@ -60,25 +60,25 @@ class BunsetsuParser(BaseParser[BunsetsuSource, BunsetsuModel]):
     engine : str, default="auto"
         Engine of the compiled classifier, see :func:`unkernel.compile`. "expanded" is SVM-KE, "pruned"
         SVM-HKE and "inverted" PKI in the papers. All engines except "auto" and "expanded" need support
-        vectors: ``learner="svm"`` and a degree above 1. "auto" chooses by rules, so that the same sentences
-        always give the same file.
+        vectors: ``learner="svm"`` and a degree above 1. "auto" decides by rules instead of measurements: the
+        same sentences always give the same file.
     memory : int or str, default="280M"
         Largest size of the compiled tables in bytes.
     rare : float, default=0.005
         A feature is rare if it occurs in fewer support vectors than this number. A value below 1 is a share
-        of the support vectors. It affects memory and time, not the result.
+        of the support vectors. This parameter affects memory and time, not the result.
     threshold : float, default=None
         Weights with a smaller absolute value are dropped, for ``engine="pruned"``.
     trie : path, file object or BunsetsuCorpus, default=None
-        Sentences to grow a prefix trie from; their dependencies do not matter. Whether the trie is faster is
-        measured and may differ from run to run; the predictions do not.
+        Sentences to grow a prefix trie from; their dependencies do not matter. The trie is kept if it is
+        faster when measured. This choice may differ from run to run; the predictions do not.
     trie_nodes : int, default=None
-        Keep a trie of at most this number of nodes, without measuring.
+        Keep a trie of at most this number of nodes, without measuring its speed.
     templates : "default", path or sequence of str, default=None
-        Feature templates, such as ``"modifier.content.lemma"``, or a file of them; None and "default" use the
-        default set.
+        Feature templates, such as ``"modifier.content.lemma"``, or the path of a file that lists them. None
+        and "default" use the default set.
     min_count : int, default=1
-        Smallest number of training decisions with a feature; rarer features are ignored.
+        Smallest number of training decisions in which a feature occurs; rarer features are ignored.
     tol : float, default=0.01
         Relative duality gap at which training stops.
     n_jobs : int, default=None
@@ -86,7 +86,7 @@ class BunsetsuParser(BaseParser[BunsetsuSource, BunsetsuModel]):
     random_state : int, RandomState or None, default=0
         Seed of the order in which rows are visited.
     verbose : int, default=0
-        1 prints what was learned; 2 adds the progress of training.
+        1 prints a summary of the training data and the model; 2 also prints the progress of training.
 
     Attributes
     ----------
@@ -214,18 +214,18 @@ class BunsetsuParser(BaseParser[BunsetsuSource, BunsetsuModel]):
             assert isinstance(classifier, CompiledClassifier)
             return BunsetsuModel(features, classifier, X.shape[0], self._export_parameters())
 
-        # Engines are not measured, so that the same data give the same file.
+        # Do not measure engines: measured times would make the files of two trainings differ.
         compiled = new_model(compile(trained, self.engine, **options, measure=False))
         if self.trie is None:
             return compiled
         decisions = compiled.decision_rows(
             compiled.parse(self.trie)
-        )  # those that lead to the predicted heads
+        )  # decisions that lead to the predicted heads
         options |= {"trie": _build_matrix(decisions, compiled.n_features_)[0], "trie_nodes": self.trie_nodes}
         return new_model(compile(trained, self.engine, **options, measure=self.trie_nodes is None))
 
     def _export_parameters(self) -> dict[str, Any]:
-        """Return the parameters without `trie`: files store the trie as a part of the classifier."""
+        """Return the parameters without `trie`, because files store the trie with the classifier."""
         return super()._export_parameters() | {"trie": None, "trie_nodes": None}
 
     # --- Fitted attributes ----------------------------------------------------------------------------
@@ -238,7 +238,7 @@ class BunsetsuParser(BaseParser[BunsetsuSource, BunsetsuModel]):
     feature_name = delegate(BunsetsuModel.feature_name)
 
     def decisions(self, source: BunsetsuSource) -> tuple[Any, NDArray[np.int8]]:
-        """Return the decisions that lead to the heads of sentences, as rows for a classifier.
+        """Return the decisions that lead to the given heads of sentences, as rows for a classifier.
 
         Parameters
         ----------
@@ -250,7 +250,7 @@ class BunsetsuParser(BaseParser[BunsetsuSource, BunsetsuModel]):
         X : scipy.sparse.csr_matrix
             One row of features per decision.
         y : ndarray of int8
-            1 if the left bunsetsu depends on the right one.
+            For each decision, 1 if the left bunsetsu depends on the right one, else 0.
         """
         return _build_matrix(self._fitted_model.decision_rows(source), self.n_features_)
 

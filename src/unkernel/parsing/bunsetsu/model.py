@@ -42,7 +42,7 @@ class BunsetsuModel(ParserModel):
     n_decisions_ : int
         Number of decisions in the training set.
     parameters : dict
-        Parameters of the estimator that was fitted.
+        Parameters of the estimator that fitted the model.
 
     See Also
     --------
@@ -116,7 +116,7 @@ class BunsetsuModel(ParserModel):
         Returns
         -------
         BunsetsuCorpus
-            The sentences with their heads, all of type D.
+            The sentences with predicted heads; all dependencies have the type D.
         """
         check_is_no_sentence(source)
         corpus = as_corpus(source)
@@ -132,7 +132,7 @@ class BunsetsuModel(ParserModel):
         return score_heads(corpus, heads, seconds)
 
     def decision_rows(self, source: BunsetsuSource) -> DecisionRows:
-        """Return the decisions that lead to the heads of sentences.
+        """Return the decisions that lead to the given heads of sentences.
 
         Parameters
         ----------
@@ -142,11 +142,11 @@ class BunsetsuModel(ParserModel):
         Returns
         -------
         offsets : ndarray of int64
-            Indices at which the rows of features begin, as in a CSR matrix.
+            Row pointers, as in a CSR matrix: row r has the features ``columns[offsets[r]:offsets[r + 1]]``.
         columns : ndarray of int32
             The features of the rows.
         labels : ndarray of int8
-            1 if the left bunsetsu depends on the right one.
+            For each decision, 1 if the left bunsetsu depends on the right one, else 0.
         """
         corpus = as_corpus(source)
         offsets, columns, labels = self.features.decisions(corpus._text, corpus.heads)
@@ -158,8 +158,8 @@ class BunsetsuModel(ParserModel):
             return []
         reason = (
             f"the last words of {count / total:.0%} of the bunsetsu have parts of speech that were not in "
-            f"the training text ({format_examples(list(examples))}): expect poor predictions; use the "
-            "morphological analyser that the training text was made with"
+            f"the training text ({format_examples(list(examples))}): expect poor predictions; use the same "
+            "morphological analyser as for the training text"
         )
         return [TagFault(reason, fatal=False)]
 
@@ -172,7 +172,7 @@ class BunsetsuModel(ParserModel):
 
     def _trace_decisions(self, source: Any, tags: Any) -> Iterator[tuple[Decision, NDArray[np.int32]]]:
         if tags is not None:
-            raise ValueError("bunsetsu have their parts of speech with their morphemes: leave out tags")
+            raise ValueError("the morphemes of bunsetsu have parts of speech already: leave out tags")
         parsed = self.parse(source)
         offsets, columns, _ = self.decision_rows(parsed)
         from unkernel.parsing.decision_trace import trace_bunsetsu
@@ -198,7 +198,7 @@ class BunsetsuModel(ParserModel):
     ) -> Self:
         parts = restore_classifiers(name, arrays, settings)
         if set(parts) != {_DECIDES} or parts[_DECIDES]._engine.scores != 1:
-            raise FormatError(name, 0, 0, "a bunsetsu parser decides with one classifier of one score")
+            raise FormatError(name, 0, 0, "a bunsetsu parser must have one classifier with one score")
         features = BunsetsuFeatures(
             container.read_setting(name, settings, "templates", list),
             arrays["feature_names"].astype(np.uint8, casting="no").tobytes(),
@@ -211,7 +211,7 @@ class BunsetsuModel(ParserModel):
 
 
 def read_nonempty(source: BunsetsuSource) -> BunsetsuCorpus:
-    """Read a corpus to measure on; ValueError if it is empty."""
+    """Return a corpus for evaluation; ValueError if it is empty."""
     corpus = as_corpus(source)
     check_not_empty(corpus.name, corpus.n_bunsetsu)
     return corpus

@@ -20,15 +20,15 @@ class BunsetsuResult:
     Attributes
     ----------
     dependency_accuracy : float
-        Percentage of bunsetsu with the correct head, without the last bunsetsu of each sentence.
+        Percentage of bunsetsu with the correct head, not counting the last bunsetsu of each sentence.
     sentence_accuracy : float
         Percentage of sentences in which all heads are correct.
     n_dependencies : int
         Number of dependencies.
     n_sentences : int
-        Number of sentences that have bunsetsu.
+        Number of sentences with at least one bunsetsu.
     seconds : float
-        CPU time of parsing, without reading and scoring.
+        CPU time of parsing, excluding reading and scoring.
 
     See Also
     --------
@@ -71,7 +71,7 @@ class BunsetsuResult:
 
 
 def score_heads(corpus: BunsetsuCorpus, heads: NDArray[np.int32], seconds: float) -> BunsetsuResult:
-    """Compare predicted heads with those of a corpus, without the last bunsetsu of each sentence."""
+    """Return the accuracy of predicted heads, not counting the last bunsetsu of each sentence."""
     first = corpus.first_bunsetsu
     begins = first[:-1][np.diff(first) > 0]  # the first bunsetsu of each nonempty sentence
     is_correct = np.asarray(heads == corpus.heads)

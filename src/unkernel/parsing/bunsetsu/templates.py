@@ -9,7 +9,7 @@ from unkernel._core import bunsetsu_template_names
 from unkernel.parsing.template_files import read_templates
 
 # Table 1 of Yoshinaga & Kitsuregawa (2009) with the refinements of J.DepP: the words around the pair, and
-# equal content words, a sign of coordination.
+# whether the content words are equal, which is a sign of coordination.
 TEMPLATES = (
     "before.last.surface",
     "modifier.content.surface",
@@ -52,12 +52,12 @@ _DEFAULT = "default"
 
 
 def template_names(templates: str | os.PathLike[str] | Sequence[str] | None) -> list[str]:
-    """Return the names in a list or a file; by default ``TEMPLATES``."""
+    """Return the names of templates from a list or a file; by default ``TEMPLATES``."""
     if templates is None or (isinstance(templates, str) and templates == _DEFAULT):
         return list(TEMPLATES)
     if isinstance(templates, str | os.PathLike):
         text, file = read_templates(templates, {_DEFAULT: ""})
         return list(bunsetsu_template_names(file, text))
     if not len(templates):
-        raise ValueError("templates is empty: give names of templates, or None for the default ones")
+        raise ValueError("templates is empty: give names of templates, or None for the default set")
     return list(templates)

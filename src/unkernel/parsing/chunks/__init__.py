@@ -1,1 +1,1 @@
-"""Chunking: tag words one after another."""
+"""Chunking: find chunks by tagging words one after another."""

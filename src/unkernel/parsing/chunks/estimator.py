@@ -1,4 +1,4 @@
-"""The estimator of chunkers, after YamCha: a classifier tags one word after another."""
+"""The estimator of chunkers, modelled on YamCha: a classifier tags one word after another."""
 
 from __future__ import annotations
 
@@ -39,15 +39,15 @@ _TEMPLATES = {"default": "chunk.txt", "words": "chunk_words.txt", "yamcha": "yam
 
 
 def default_gamma(features: SequenceFeatures) -> float:
-    """Return a value that was tuned on CoNLL-2000 or, for features without parts of speech, on names."""
+    """Return the default gamma: tuned on CoNLL-2000 or, without parts of speech, on named entities."""
     return 0.05 if features.known(0) is None else 0.1
 
 
 class Chunker(BaseParser[ChunkSource, ChunkModel]):
     """Chunker in the manner of YamCha: a kernel machine tags words one after another.
 
-    A classifier scores the tags of a word by the words and parts of speech around it and by the tags of the
-    two words before it [1]_. A beam search finds the most probable sequence of tags for the whole sentence.
+    A classifier scores the tags of a word. Its features are the words and parts of speech around the word and
+    the tags of the two words before it [1]_. A beam search finds a sequence of tags for the whole sentence.
     Tags that cannot follow one another are never assigned.
 
     Parameters
@@ -63,21 +63,21 @@ class Chunker(BaseParser[ChunkSource, ChunkModel]):
         Learning algorithm: :class:`~unkernel.PolySVC`, one versus the rest, or
         :class:`~unkernel.PolyLogisticRegression` with an l1 penalty.
     templates : {"default", "words", "yamcha"} or path, default="default"
-        Feature templates: the default set, a set without parts of speech, those of [1]_, or a path
-        of a file. "default" becomes "words" for a text without parts of speech.
+        Feature templates: the default set, a set without parts of speech, the set of [1]_, or the path of a
+        template file. "default" becomes "words" for a text without parts of speech.
     direction : {"forward", "backward"}, default="forward"
-        Whether to read sentences from their first word or from their last.
+        Direction in which sentences are tagged: from the first word or from the last word.
     scheme : {"IOB1", "IOB2", "IOE1", "IOE2", "IOBES"}, default="IOB2"
-        Tag scheme that is used internally. Texts may use any scheme; the output uses IOB2.
+        Tag scheme that the classifier uses internally. Input may use any scheme; output always uses IOB2.
     beam : int, default=4
         Number of tag sequences that are followed simultaneously, 1 to 64. 1 is greedy: faster and less
         accurate.
     min_count : int, default=1
         Smallest number of occurrences of a feature in training; rarer features are ignored.
     engine : str, default="auto"
-        Engine of the compiled classifier, as for :func:`unkernel.compile`. "auto" does not measure: it is
-        "split" for support vectors and "expanded" for weights. All engines except "auto" and "expanded" need
-        support vectors: ``learner="svm"`` and a degree above 1.
+        Engine of the compiled classifier, as for :func:`unkernel.compile`, except that "auto" does not
+        measure speed: it chooses "split" for support vectors and "expanded" for weights. All engines except
+        "auto" and "expanded" need support vectors: ``learner="svm"`` and a degree above 1.
     tol : float, default=0.01
         Relative duality gap at which training stops.
     n_jobs : int or None, default=None
@@ -85,7 +85,7 @@ class Chunker(BaseParser[ChunkSource, ChunkModel]):
     random_state : int, RandomState or None, default=0
         Seed of the order in which rows are visited.
     verbose : int, default=0
-        1 prints what was learned; 2 adds the progress of training.
+        1 prints a summary of the training data and the model; 2 also prints the progress of training.
 
     Attributes
     ----------
@@ -208,15 +208,15 @@ class Chunker(BaseParser[ChunkSource, ChunkModel]):
         gamma = default_gamma(features) if self.gamma is None else float(self.gamma)
         parameters: dict[str, Any] = {"gamma": gamma, "verbose": max(0, int(self.verbose) - 1)}
         if self.learner == "svm" and self.degree > 1:
-            # Most conjunctions of words occur once. One weight per conjunction and tag would take many times
-            # the memory of the support vectors, without saving time.
+            # Most conjunctions of words occur only once. Storing one weight per conjunction and tag would
+            # take many times the memory of the support vectors, without saving time.
             parameters["storage"] = "split"
         return self._new_row_learner(**parameters)
 
     # --- Fitted attributes ----------------------------------------------------------------------------
 
     classes_: NDArray[np.str_] = delegate_property(
-        "classes_", "The tags, in the scheme that is used internally."
+        "classes_", "The tags that the classifier chooses among, in the internal scheme."
     )
     types_: list[str] = delegate_property("types_", "The types of chunks.")
     classifier_: CompiledClassifier = delegate_property("classifier_", "The classifier of tags.")

@@ -48,17 +48,17 @@ _POS_COLUMN = 1
 FEATURE_SOURCES: dict[str, Any] = {"word_column": 0, "columns": [("pos", _POS_COLUMN)]}
 _POS_ADVICE = "give the part of speech of each word in its second column, or lists of words with tags"
 _TAG = re.compile("O|[BIES](-.*)?")
-# Features that occur in fewer support vectors are rare: engines sum over the support vectors that have them.
-# Weights of their conjunctions, one per tag, would fill most of the tables. A smaller limit makes tables
-# larger but not faster; a larger limit makes them slower.
+# Features in fewer support vectors than this are rare. Their conjunctions would need one weight per tag, and
+# these weights would fill most of the tables. Instead, engines sum over the support vectors that have the
+# rare features. A smaller limit makes tables larger but not faster; a larger limit makes them slower.
 _MIN_SUPPORT_VECTORS = 32
-_PEAK_MEMORY_FACTOR = 2  # peak memory while tables are built, divided by their size
+_PEAK_MEMORY_FACTOR = 2  # peak memory while tables are built, divided by the size of the tables
 
 
 def compile_unmeasured(
     model: Any, engine: str, n_jobs: int | None = None, *, memory: int | None = None
 ) -> CompiledClassifier:
-    """Compile a model without measuring, so that the same model always gives the same tables."""
+    """Compile a model without measuring speed: the same model always gives the same tables."""
     if engine == "auto":
         engine = "split" if isinstance(model, KernelModel) and model.kernel.degree > 1 else "expanded"
     classifier = compile(model, engine=engine, rare=_MIN_SUPPORT_VECTORS, memory=memory, n_jobs=n_jobs)
@@ -81,9 +81,9 @@ class ChunkModel(ParserModel):
     classes : ndarray of int32
         The tags that the classifier chooses among, as indices into ``tag_names``.
     scheme : str
-        Tag scheme that is used internally.
+        Tag scheme that the classifier uses.
     direction : {"forward", "backward"}
-        Direction in which sentences are read.
+        Direction in which sentences are tagged.
     columns : int
         Number of columns of the training text, including the tags.
     beam : int
@@ -93,7 +93,7 @@ class ChunkModel(ParserModel):
     classifier_ : CompiledClassifier
         The classifier of tags.
     parameters : dict
-        Parameters of the estimator that was fitted.
+        Parameters of the estimator that fitted the model.
 
     See Also
     --------
@@ -132,7 +132,7 @@ class ChunkModel(ParserModel):
 
     @property
     def tag_names(self) -> list[str]:
-        """Names of all tags of these types of chunks."""
+        """Names of all tags that the chunk types have in the scheme."""
         return chunk_tag_names(self.types)
 
     @property
@@ -142,7 +142,7 @@ class ChunkModel(ParserModel):
 
     @property
     def classes_(self) -> NDArray[np.str_]:
-        """The tags, in the scheme that is used internally."""
+        """The tags that the classifier chooses among, in the internal scheme."""
         return np.array(self.tag_names)[self.classes]
 
     @property
@@ -176,10 +176,10 @@ class ChunkModel(ParserModel):
         Parameters
         ----------
         source : path, open file, ChunkCorpus or lists of words
-            The text. If it has as many columns as the training text, the last one is replaced; otherwise the
-            tags become a new last column.
+            The text. If it has as many columns as the training text, the tags replace its last column;
+            otherwise they are added as a new last column.
         tags : lists of str, default=None
-            Parts of speech, if the text consists of lists of words.
+            Parts of speech, if `source` consists of lists of words.
         n_jobs : int, default=None
             Number of threads; None means 1 and -1 means all processors. The result does not depend on it.
 
@@ -224,7 +224,7 @@ class ChunkModel(ParserModel):
         Returns
         -------
         ndarray of int32
-            One number per word, an index into ``tag_names``.
+            The tag of each word, as an index into the names of IOB2 tags.
         """
         check_pos(self.features, corpus)
         tags = chunk_text(
@@ -257,7 +257,7 @@ class ChunkModel(ParserModel):
     def _read_untagged(
         self, source: ChunkSource | Sequence[Sequence[str]], pos: Sequence[Sequence[str]] | None
     ) -> ChunkCorpus:
-        """Read a text to tag."""
+        """Return a text for tagging."""
         if isinstance(source, list | tuple):
             return ChunkCorpus.from_words(source, *([] if pos is None else [pos]))
         if pos is not None:
@@ -270,7 +270,7 @@ class ChunkModel(ParserModel):
     # --- Files ----------------------------------------------------------------------------------------
 
     def _store(self) -> tuple[Arrays, dict[str, Any]]:
-        """Store the classifier as a model, because its compiled tables are large and quick to build."""
+        """Store the classifier's model, not its compiled tables, which are large and quick to rebuild."""
         arrays, settings = model_part(self.classifier_.model)
         arrays |= {_FEATURES + name: np.asarray(array) for name, array in self.features.arrays().items()}
         arrays["classes"] = self.classes
@@ -331,7 +331,7 @@ def _compile_within_limit(model: Any, engine: str) -> CompiledClassifier:
 
 
 def _read_model(name: str, arrays: Arrays, settings: Mapping[str, Any]) -> Any:
-    model = model_from(name, COMPILED, arrays, dict(settings))  # the model inside the chunker
+    model = model_from(name, COMPILED, arrays, dict(settings))  # the classifier's model
     if isinstance(model, TreeModel):
         raise FormatError(name, 0, 0, "a chunker's model must not be a tree model")
     return model
@@ -358,19 +358,19 @@ def check_pos(features: SequenceFeatures, corpus: ChunkCorpus, advice: str = "")
 
 
 def read_tagged(source: ChunkSource) -> ChunkCorpus:
-    """Read a text whose last column has tags."""
+    """Return a text whose last column has tags."""
     return source if isinstance(source, ChunkCorpus) else read_chunks(source, tagged=True)
 
 
 def read_nonempty(source: ChunkSource) -> ChunkCorpus:
-    """Read a text to measure on; ValueError if it is empty."""
+    """Return a text for evaluation; ValueError if it is empty."""
     corpus = read_tagged(source)
     check_not_empty(corpus.name, corpus.n_words)
     return corpus
 
 
 def mark_tag_column(text: ColumnText, columns: int) -> ChunkCorpus:
-    """Return a text as a corpus to tag; the last of `columns` columns has tags, which will be replaced."""
+    """Return a text as a corpus to tag; if it has `columns` columns, the last has tags to replace."""
     if text.columns > columns:
         raise ValueError(
             f"{text.file} has {text.columns} columns, and the training text had {columns}; a text has one "

@@ -80,7 +80,7 @@ class ChunkResult:
     accuracy : float
         Percentage of words with the correct tag, in IOB2.
     per_type : mapping of str to ChunkCounts
-        The counts for each type of chunks.
+        The counts of each chunk type.
     found : int
         Number of chunks in the output.
     right : int
@@ -125,7 +125,7 @@ class ChunkResult:
     tokens_per_second: float
 
     def to_frame(self) -> Any:
-        """Return the accuracy of the types as a pandas DataFrame.
+        """Return the accuracy of each chunk type as a pandas DataFrame.
 
         Returns
         -------
@@ -168,14 +168,14 @@ def _compute_percent(part: int, total: int) -> float:
 
 
 def compare_chunks(right: ChunkCorpus, found: ChunkCorpus) -> ChunkResult:
-    """Compare two taggings of the same sentences by the rules of CoNLL-2000.
+    """Evaluate the tags of sentences by the rules of CoNLL-2000.
 
     Parameters
     ----------
     right : ChunkCorpus
-        The text with correct tags, in any of the schemes.
+        The text with correct tags, in any tag scheme.
     found : ChunkCorpus
-        The text with the tags to evaluate, in any of the schemes.
+        The text with the tags to evaluate, in any tag scheme.
 
     Returns
     -------
@@ -207,7 +207,7 @@ def compare_chunks(right: ChunkCorpus, found: ChunkCorpus) -> ChunkResult:
 
 
 def read_tags(corpus: ChunkCorpus, types: list[str]) -> tuple[NDArray[np.int32], list[str]]:
-    """Return the tags of a corpus in IOB2, and all types of chunks: `types`, followed by new ones."""
+    """Return the tags of a corpus in IOB2, and the chunk types: `types`, then the corpus's own new types."""
     if not len(corpus):
         return np.empty(0, np.int32), types
     if not corpus.tagged:
@@ -219,7 +219,7 @@ def read_tags(corpus: ChunkCorpus, types: list[str]) -> tuple[NDArray[np.int32],
 def score_tags(
     corpus: ChunkCorpus, predicted: NDArray[np.int32], types: list[str], seconds: float = 0.0
 ) -> ChunkResult:
-    """Score predicted tags, in IOB2 with the chunk types `types`, against the tags of a corpus."""
+    """Return the accuracy of predicted IOB2 tags with the chunk types `types`, compared with a corpus."""
     gold_tags, all_types = read_tags(corpus, types)
     counts_and_equal: tuple[Any, int] = count_chunks(corpus.offsets, gold_tags, predicted, len(all_types))
     counts, n_equal_tags = np.asarray(counts_and_equal[0]), counts_and_equal[1]

@@ -1,7 +1,7 @@
 """Align the words of two annotations of a text, by the rules of the CoNLL 2018 shared task.
 
-Words are aligned if they cover the same characters. Words of multiword tokens, which need not be parts of the
-text, are aligned by a longest common subsequence of their forms.
+Words are aligned if they cover the same characters. Words of multiword tokens need not occur in the text.
+They are aligned by a longest common subsequence of their forms.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from unkernel.data.text.conll import Treebank
 
-Span = tuple[int, int]  # begin and end, counted in characters except blanks
+Span = tuple[int, int]  # begin and end, in characters; blanks are not counted
 
 
 class AlignedTexts:
@@ -32,7 +32,7 @@ class AlignedTexts:
 
 @dataclass(eq=False)
 class AlignedWord:
-    """A word of a treebank, with its columns, its span and its head (None for a root)."""
+    """A word of a treebank with its span, its columns and its head; the head of a root is None."""
 
     span: Span
     is_in_multiword: bool
@@ -53,7 +53,7 @@ WordPair = tuple[AlignedWord, AlignedWord]  # a gold word and a predicted word
 
 @dataclass
 class _Text:
-    """The characters of a treebank except blanks, and the spans of its tokens and sentences."""
+    """The characters of a treebank without blanks, and the spans of its tokens and sentences."""
 
     characters: str = ""
     tokens: list[Span] = field(default_factory=list)
@@ -121,7 +121,7 @@ def _align_words(gold: list[AlignedWord], predicted: list[AlignedWord]) -> Itera
 def _find_region_begin(
     gold: list[AlignedWord], i: int, predicted: list[AlignedWord], j: int
 ) -> tuple[int, int]:
-    """Skip a word that begins before the multiword token of the other treebank."""
+    """Return the indices of the first words of a region; skip a word that begins before a multiword token."""
     if gold[i].is_in_multiword:
         return i, j + (not predicted[j].is_in_multiword and predicted[j].span[0] < gold[i].span[0])
     return i + (gold[i].span[0] < predicted[j].span[0]), j
@@ -132,7 +132,7 @@ def _find_region_end(
 ) -> tuple[int, int]:
     """Return the ends, in both lists, of the region that begins at words i and j.
 
-    A region holds all words that overlap its multiword tokens.
+    A region contains all words that overlap its multiword tokens.
     """
     end = max(
         (words[k].span[1] for words, k in ((gold, i), (predicted, j)) if _is_in_multiword(words, k)),
@@ -155,7 +155,7 @@ def _is_in_multiword(words: list[AlignedWord], index: int) -> bool:
 
 
 def _find_common_sequence(gold: list[AlignedWord], predicted: list[AlignedWord]) -> Iterator[WordPair]:
-    """Yield the pairs of a longest common subsequence of forms."""
+    """Yield the pairs of words in a longest common subsequence of forms."""
     lengths = [[0] * (len(predicted) + 1) for _ in range(len(gold) + 1)]
     for i in reversed(range(len(gold))):
         for j in reversed(range(len(predicted))):

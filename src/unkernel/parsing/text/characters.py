@@ -1,4 +1,4 @@
-"""The kinds of all characters: a table of Unicode that is part of the file of a tokenizer."""
+"""The table of character kinds, made from Unicode; tokenizers store it in their files."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-BLANK, LINE_END = 0, 1  # LINE_END is a kind of runs of blanks, not of single characters
+BLANK, LINE_END = 0, 1  # LINE_END is the kind of a run of blanks with a line end, not of a character
 _OTHER, _UPPER, _LOWER, _LETTER, _DIGIT, _MARK = range(6)  # shapes
 _SHAPES = {"Lu": _UPPER, "Lt": _UPPER, "Ll": _LOWER, "Lm": _LETTER, "Lo": _LETTER}
 _SHAPES |= {"Nd": _DIGIT, "Mn": _MARK, "Mc": _MARK, "Me": _MARK}
-_SCRIPT_KINDS = ("CJK", "HIRAGANA", "KATAKANA", "HANGUL", "THAI")  # scripts with a separate kind
+_SCRIPT_KINDS = ("CJK", "HIRAGANA", "KATAKANA", "HANGUL", "THAI")  # scripts with a kind of their own
 _MAX_KINDS = 256
-_MIN_COUNT = 10  # occurrences of a punctuation character with a separate kind
+_MIN_COUNT = 10  # a punctuation character with at least so many occurrences gets a kind of its own
 _PAGE_SIZE = 256  # code points
 
 
 def build_character_tables(text: str) -> dict[str, NDArray[Any]]:
-    """Return the kinds of all characters; frequent punctuation characters of `text` have separate kinds."""
+    """Return the table of character kinds; frequent punctuation characters of `text` get their own kinds."""
     names, kinds = _find_general_kinds()
     kinds = kinds.copy()
     shapes = [_OTHER, _OTHER, *(_SHAPES.get(name[:2], _OTHER) for name in names)]
@@ -48,7 +48,7 @@ def is_blank(character: str) -> bool:
 
 @cache
 def _find_general_kinds() -> tuple[list[str], NDArray[np.uint8]]:
-    """Return the names of the kinds from 2 on, and the kind of each code point, 0 for blanks."""
+    """Return the names of the kinds, beginning with kind 2, and the kind of each code point (blanks: 0)."""
     names: dict[str, int] = {}
     kinds = np.zeros(sys.maxunicode + 1, np.uint8)
     for code in range(sys.maxunicode + 1):
@@ -68,7 +68,7 @@ def _name_kind(character: str) -> str:
 
 @cache
 def _list_cases() -> NDArray[np.uint32]:
-    """Return pairs of a character and its lower case, flattened into one array."""
+    """Return pairs of a character and its lowercase form, flattened into one array."""
     pairs = [(code, ord(chr(code).lower())) for code in range(128, sys.maxunicode + 1) if _has_lower(code)]
     return np.array(pairs, np.uint32).reshape(-1)
 
@@ -79,7 +79,7 @@ def _has_lower(code: int) -> bool:
 
 
 def lower(text: str, cases: NDArray[np.uint32]) -> str:
-    """Return a text in lower case, character by character, with the table `cases` of a tokenizer."""
+    """Return a text in lower case, mapped character by character with a tokenizer's table `cases`."""
     if text.isascii():
         return text.lower()
     lower_of = dict(zip(cases[::2].tolist(), cases[1::2].tolist(), strict=True))

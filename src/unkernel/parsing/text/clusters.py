@@ -30,13 +30,13 @@ Text = Source | Treebank | Iterable[str | Iterable[str]]
 _PLAIN = str.maketrans(
     string.ascii_uppercase + string.digits, string.ascii_lowercase + "0" * len(string.digits)
 )
-_END, _RARE = 0, 1  # tokens without a cluster, numbered after all words: sentence ends, rare words
-_SNIFFED_BYTES = 1 << 12  # bytes at the beginning of a file that show whether it is a model
-_MIN_MOVED_SHARE = 0.002  # training ends when a smaller share of the words moves
+_END, _RARE = 0, 1  # tokens without a cluster (sentence ends, rare words); their numbers follow all words
+_SNIFFED_BYTES = 1 << 12  # bytes at the beginning of a file that suffice to recognise a model
+_MIN_MOVED_SHARE = 0.002  # training ends when fewer words than this share change their cluster
 
 
 def plain_form(word: str) -> str:
-    """Return the key of a word in lexicons: in lower case (ASCII only), with 0 for every digit.
+    """Return the key of a word in lexicons: ASCII letters in lower case, and 0 for every digit.
 
     >>> plain_form("May-1984")
     'may-0000'
@@ -46,7 +46,7 @@ def plain_form(word: str) -> str:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class WordClusters(SavedFile):
-    """Clusters of words that occur between the same neighbours.
+    """Clusters of words that occur next to the same words.
 
     Clusters help a :class:`Tagger` or a parser with words that its treebank does not contain. They are the
     classes of a class bigram model, found by the exchange algorithm [1]_. ``clusters[word]`` is the number of
@@ -55,7 +55,7 @@ class WordClusters(SavedFile):
     Attributes
     ----------
     words : list of str
-        The words in lower case, with 0 for digits, most frequent first.
+        The words in lower case with 0 for every digit, most frequent first.
     clusters : ndarray of int32
         The cluster of each word.
 
@@ -119,15 +119,15 @@ class WordClusters(SavedFile):
         Parameters
         ----------
         *texts : path, open file, Treebank, or sentences
-            Texts. A file has one sentence per line, with spaces between words, or is CoNLL-U if its name
-            contains ``.conllu``; it may be compressed. Sentences are lists of words, or strings with spaces
-            between words.
+            Texts. A file contains CoNLL-U if its name contains ``.conllu``, and otherwise one sentence per
+            line with spaces between words. Files may be compressed. Sentences are lists of words, or strings
+            with spaces between words.
         n_clusters : int, default=256
             Number of clusters.
         min_count : int, default=3
             Smallest number of occurrences of a word; rarer words get no cluster.
         epochs : int, default=20
-            Largest number of passes over all words; training ends earlier when few words move.
+            Largest number of passes over all words; training ends earlier when few words change clusters.
         on_progress : callable, default=None
             Called with a line of text after each pass.
 
@@ -204,9 +204,9 @@ def get_clusters(
     bank: Treebank,
     on_progress: Callable[[str], None] | None = None,
 ) -> WordClusters | None:
-    """Return the value of a parameter `clusters` as clusters.
+    """Return the clusters that the value of a parameter `clusters` stands for.
 
-    A path is a file of clusters, or a text: clusters are then learned from the text and the treebank.
+    A path names a file of clusters, or a text. From a text, clusters are learned together with the treebank.
     """
     if clusters is None or isinstance(clusters, WordClusters):
         return clusters
@@ -254,7 +254,7 @@ def _read_file(file: Source) -> _Words:
     is_treebank = ".conllu" in PurePath(name).suffixes
     words = _read_words(read_conllu(file) if is_treebank else read_text(file).split("\n"))
     if not words.names:
-        raise FormatError(name, 0, 0, "has no words to learn clusters from")
+        raise FormatError(name, 0, 0, "the text has no words to learn clusters from")
     return words
 
 

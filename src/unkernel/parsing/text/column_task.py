@@ -1,4 +1,4 @@
-"""The task of learning a column of tags: its classes, classifiers and certain words."""
+"""The task of learning a column of tags: its classes, its classifiers, and the words that need none."""
 
 from __future__ import annotations
 
@@ -13,11 +13,12 @@ from unkernel.parsing.text.clusters import plain_form
 from unkernel.parsing.text.learned_column import LEMMA, CertainClasses
 from unkernel.parsing.text.lemmas import find_edit
 
-# A word needs no classifier if it occurred this often in training, nearly always with the same class.
+# A word is certain, and needs no classifier, if it occurred at least this often in training and at least this
+# share of its occurrences had the same class.
 _MIN_CERTAIN_COUNT = {"upos": 5, "xpos": 5, "feats": 5, LEMMA: 1}
 _MIN_CERTAIN_SHARE = 0.99
 MIN_KNOWN_COUNT = 5  # rarer words are treated as unknown while a tagger learns
-_MIN_TAG_SHARE = 0.02  # of the occurrences of a word; its rarer tags are left out
+_MIN_TAG_SHARE = 0.02  # tags with a smaller share of a word's occurrences are left out
 
 Numbers = NDArray[np.int32]
 
@@ -31,7 +32,7 @@ class GoldColumn:
 
     @classmethod
     def of(cls, bank: Treebank, name: str) -> Self:
-        """Read a column of a treebank; lemmas become edits of the words."""
+        """Return a column of a treebank; lemmas are replaced by edits of the words."""
         numbers, names = bank.symbols(name)
         if name != LEMMA:
             return cls(numbers, names)
@@ -58,9 +59,9 @@ class ColumnTask:
     split : int
         Number of earlier columns whose classes select the part, that is, the classifier.
     cases : list of (list of int, int)
-        Combinations of classes of these columns, each with its part.
+        Combinations of classes of these earlier columns, each with the part that it selects.
     classes : list of list of int
-        The classes that each part chooses among, without classes that occurred with certain words only.
+        The classes that each part chooses among. Classes that occur only on certain words are left out.
     certain : CertainClasses
     """
 
@@ -72,7 +73,7 @@ class ColumnTask:
 
     @classmethod
     def of(cls, bank: Treebank, name: str, gold: GoldColumn, earlier: list[Numbers]) -> Self:
-        """Make the task of a column; `earlier` has the classes of the columns that select the part."""
+        """Return the task of a column; `earlier` has the classes of the columns that select the part."""
         cases, parts = _number_cases(earlier, bank.n_words)
         certain = _find_certain(bank, gold.numbers, parts, _MIN_CERTAIN_COUNT[name])
         is_certain = _look_up_certain(certain, bank, parts) >= 0
@@ -81,7 +82,7 @@ class ColumnTask:
         return cls(gold.names, len(earlier), cases, classes, certain)
 
     def select_parts(self, earlier: list[Numbers], n_words: int) -> Numbers:
-        """Return the part that decides for each word, given the classes of the earlier columns."""
+        """Return, for each word, the part that decides on its class, given the classes of earlier columns."""
         if not self.split:
             return np.zeros(n_words, np.int32)
         part_of = {tuple(case): part for case, part in self.cases}
@@ -89,7 +90,7 @@ class ColumnTask:
         return np.array([part_of.get(case, 0) for case in cases], np.int32)
 
     def prepare_training(self, gold: Numbers, earlier: list[Numbers]) -> tuple[Numbers, Numbers]:
-        """Return the classes and parts of the training words; part -1 for classes that are not learned."""
+        """Return the classes and parts of the training words; a part is -1 if the class is not learned."""
         parts = self.select_parts(earlier, len(gold))
         learnt = {(part, number) for part, part_classes in enumerate(self.classes) for number in part_classes}
         pairs, inverse = np.unique(_join_pairs(parts, gold), return_inverse=True)
@@ -97,16 +98,16 @@ class ColumnTask:
         return gold, np.where(is_learnt, parts, -1).astype(np.int32)
 
     def prepare_prediction(self, bank: Treebank, earlier: list[Numbers]) -> tuple[Numbers, Numbers]:
-        """Return the classes of certain words, -1 for other words, and the parts of the other words."""
+        """Return the class of each certain word and the part of each other word; -1 elsewhere."""
         parts = self.select_parts(earlier, bank.n_words)
         classes = _look_up_certain(self.certain, bank, parts)
         return classes, np.where(classes < 0, parts, -1).astype(np.int32)
 
 
 def collect_seen_tags(bank: Treebank, gold: GoldColumn, min_count: int) -> tuple[list[str], list[str]]:
-    """Return words with `min_count` occurrences, and the classes of each, most frequent first.
+    """Return words with at least `min_count` occurrences, and the classes of each, most frequent first.
 
-    Words are plain forms. Classes are joined by ``|``.
+    Words are in their plain form. The classes of a word are joined by ``|``.
     """
     forms, form_names = bank.symbols("form")
     plain = {name: number for number, name in enumerate(dict.fromkeys(map(plain_form, form_names)))}
@@ -141,7 +142,7 @@ def _number_cases(earlier: list[Numbers], n_words: int) -> tuple[list[tuple[list
 
 
 def _find_certain(bank: Treebank, gold: Numbers, parts: Numbers, min_count: int) -> CertainClasses:
-    """Return the frequent words that nearly always had the same class in a part."""
+    """Return the words that occurred often enough and nearly always had the same class in a part."""
     forms, form_names = bank.symbols("form")
     keys_of_words, key_index, counts = np.unique(
         _join_pairs(forms, parts), return_inverse=True, return_counts=True
@@ -173,7 +174,7 @@ def _look_up_certain(certain: CertainClasses, bank: Treebank, parts: Numbers) ->
 def _choose_classes(
     n_parts: int, parts: Numbers, gold: Numbers, forms: Numbers, is_certain: NDArray[np.bool_]
 ) -> list[list[int]]:
-    """Return the classes that each part chooses among: classes of several forms, or of uncertain words."""
+    """Return the classes that each part chooses among: those with several words or an uncertain word."""
     triples = np.unique(np.stack([parts, gold, forms], axis=1), axis=0)
     pairs, n_forms = np.unique(triples[:, :2], axis=0, return_counts=True)
     uncertain = set(map(tuple, np.unique(np.stack([parts, gold], axis=1)[~is_certain], axis=0).tolist()))
@@ -183,5 +184,5 @@ def _choose_classes(
         all_classes[part].append(number)
         if is_shared or (part, number) in uncertain:
             chosen[part].append(number)
-    # A part whose words are all certain gets all its classes, because it must have at least one.
+    # A part needs at least one class. If all of its words are certain, it gets all of their classes.
     return [learned or occurring for learned, occurring in zip(chosen, all_classes, strict=True)]

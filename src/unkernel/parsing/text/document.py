@@ -36,7 +36,7 @@ class Document(Treebank):
 
     @classmethod
     def _from_conllu(cls, conllu: bytes) -> Self:
-        """Make a document from CoNLL-U, which is parsed when the sentences are first needed."""
+        """Return a document made from CoNLL-U, which is parsed when the sentences are first needed."""
         document = cls.__new__(cls)
         document._conllu = conllu
         return document
@@ -66,16 +66,16 @@ class Document(Treebank):
     def to_spacy(self, vocab: Any = None) -> Any:
         """Convert the document to a ``spacy.tokens.Doc``.
 
-        The ``Doc`` has the text of the document with all its blanks, so that its tokens have the same offsets
-        as in the text. Its tokens are the words. Where the words of a multiword token are not parts of it
-        (French ``du``: ``de le``), the multiword token is one token of the ``Doc``, with the head, the
-        dependency and the part of speech of its topmost word, and with the lemmas (``de le``), tags (``P_D``)
-        and features of all its words. Blanks other than a single space are separate tokens, as in spaCy.
+        The ``Doc`` has the text of the document with all its blanks, and its tokens have the same offsets as
+        in the text. Each word becomes a token. The exception is a multiword token whose words do not
+        concatenate to its form (French ``du``: ``de le``): it becomes one token. This token has the head, the
+        dependency and the part of speech of the topmost word, and the lemmas (``de le``), tags (``P_D``) and
+        features of all its words. Blanks other than a single space are separate tokens, as in spaCy.
 
         Parameters
         ----------
         vocab : spacy.vocab.Vocab, default=None
-            Vocabulary of a pipeline; None makes a new one.
+            Vocabulary of a spaCy pipeline; None creates a new one.
 
         Returns
         -------

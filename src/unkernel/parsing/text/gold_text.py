@@ -16,14 +16,14 @@ from unkernel.data.text.conll_sentence import Sentence
 from unkernel.errors import warn_caller
 from unkernel.parsing.text.characters import is_blank
 
-TOKEN, SENTENCE = 1, 2  # kinds of ends
+TOKEN, SENTENCE = 1, 2  # kinds of boundaries: only a token ends, or a sentence ends too
 _PARAGRAPH = ("newpar", "newdoc")
 _LINE_WIDTH = 80
-_MAX_LAYOUT_SENTENCES = 20  # longer paragraphs change their layout
+_MAX_LAYOUT_SENTENCES = 20  # after this many sentences, the next layout is used within a paragraph
 
 
 class GoldToken(NamedTuple):
-    """A token: its form, whether a blank follows, and the words of a multiword token."""
+    """A token: its form, whether a blank follows, and its words if it is a multiword token."""
 
     form: str
     blank_follows: bool
@@ -50,7 +50,7 @@ class GoldText:
     boundaries : ndarray of uint8, shape (n_tokens,)
         ``TOKEN`` or ``SENTENCE``.
     words : list of tuple of str
-        The words of each token; empty for a token that is one word.
+        The words of each multiword token; empty for other tokens.
     """
 
     text: bytes
@@ -60,9 +60,9 @@ class GoldText:
 
 
 def read_gold_sentences(bank: Treebank) -> list[GoldSentence]:
-    """Read the sentences of a treebank with their tokens, and blanks from ``# text`` or ``SpaceAfter``.
+    """Return the sentences of a treebank with their tokens; blanks come from ``# text`` or ``SpaceAfter``.
 
-    A comment ``# text`` that contradicts the tokens is ignored with a ``UserWarning``.
+    If a comment ``# text`` contradicts the tokens, a ``UserWarning`` is given and the comment is ignored.
     """
     sentences, contradicted = [], []
     for sentence in bank:
@@ -99,7 +99,7 @@ def _is_punctuation(form: str) -> bool:
 
 
 def _read_comments(sentence: Sentence) -> tuple[bool, str]:
-    """Return whether a paragraph begins with the sentence, and its ``# text``, empty if it has none."""
+    """Return whether the sentence begins a paragraph, and its ``# text`` (empty if there is none)."""
     begins, text = False, ""
     for comment in sentence.comments:
         key, _, value = comment.partition("=")
@@ -139,7 +139,7 @@ def read_gold_tokens(sentence: Sentence) -> list[GoldToken]:
 
 
 def _align(tokens: list[GoldToken], text: str) -> list[GoldToken] | None:
-    """Return the tokens with the blanks of a text; None if the text does not consist of these tokens."""
+    """Return the tokens with the blanks found in `text`; None if the text does not match the tokens."""
     aligned, position = [], 0
     for token in tokens:
         if not text.startswith(token.form, position):
@@ -155,16 +155,16 @@ def _align(tokens: list[GoldToken], text: str) -> list[GoldToken] | None:
 
 
 def _strip_forms(tokens: Iterable[GoldToken]) -> list[GoldToken]:
-    """Strip blanks from forms, and drop tokens that consist of blanks."""
+    """Return tokens with blanks stripped from their forms, without tokens that consist of blanks."""
     stripped = (token._replace(form=token.form.strip()) for token in tokens)
     return [token for token in stripped if token.form]
 
 
 def build_gold_text(sentences: Sequence[GoldSentence], *, layouts: Sequence[int] = (0,)) -> GoldText:
-    """Join sentences into a text, with a blank between them and a blank line before a paragraph.
+    """Join sentences into a text, with blank lines between paragraphs.
 
-    Paragraphs, or parts of long paragraphs, use `layouts` in turn: 0 has no line ends, 1 has a line end after
-    each sentence, 2 breaks long lines.
+    Paragraphs, or parts of long paragraphs, use `layouts` in turn. Layout 0 has no line ends, layout 1 has a
+    line end after each sentence, and layout 2 breaks long lines at blanks.
     """
     pieces: list[str] = []
     ends, boundaries, words = [], [], []
@@ -228,8 +228,8 @@ _ESCAPES = {"s": " ", "t": "\t", "n": "\n", "r": "\r", "0": "\0", "p": "|", "\\"
 def original_text(bank: Treebank) -> str:
     """Restore the text that a tokenizer split, with all its blanks.
 
-    Blanks are taken from ``SpacesBefore=`` and ``SpacesAfter=``. Without these, no blank follows a token
-    with ``SpaceAfter=No``, and one space follows any other.
+    Blanks are taken from ``SpacesBefore=`` and ``SpacesAfter=``. If both are missing, no blank follows a
+    token with ``SpaceAfter=No``, and one space follows any other token.
 
     Parameters
     ----------
@@ -257,7 +257,7 @@ def original_text(bank: Treebank) -> str:
 
 
 class TextToken(NamedTuple):
-    """A token with the blanks around it, and the indices of its words in the sentence."""
+    """A token, the blanks around it, and the indices of its words in the sentence."""
 
     before: str
     form: str

@@ -1,4 +1,4 @@
-"""Jackknifing: tag a treebank by taggers that were trained without its sentences."""
+"""Jackknifing: tag each part of a treebank with a tagger that was trained on the other parts."""
 
 from __future__ import annotations
 
@@ -14,17 +14,18 @@ from unkernel.parsing.text.learned_column import find_tagged_columns
 from unkernel.parsing.text.tagger import Tagger
 from unkernel.parsing.training_progress import Reporter
 
-_MAX_EPOCHS = 4  # half the default epochs of a tagger; accuracy falls by a few tenths of a point
+_MAX_EPOCHS = 4  # half of a tagger's default epochs; accuracy is lower by a few tenths of a point
 
 
 def jackknife_tags(
     bank: Treebank, tagger: Tagger, columns: Sequence[str], *, folds: int, report: Reporter
 ) -> Treebank:
-    """Divide a treebank into `folds` parts, and tag each part by a tagger trained on the other parts.
+    """Divide a treebank into `folds` parts, and tag each part with a tagger trained on the other parts.
 
-    A parser that learns from gold tags relies on tags too much, because predicted tags contain errors. Each
-    part consists of consecutive sentences, because neighbouring sentences share words. Only `columns` are
-    tagged. A treebank of fewer than two sentences is returned unchanged.
+    A parser trained on gold tags relies on tags too much, because the tags of new text contain errors. Each
+    part consists of consecutive sentences: neighbouring sentences share words, and a random division would
+    make the tags too good. Only `columns` are tagged. A treebank of fewer than two sentences is returned
+    unchanged.
     """
     ends = np.linspace(0, len(bank), min(folds, len(bank)) + 1).astype(int)
     if len(ends) < 3:
@@ -38,7 +39,7 @@ def jackknife_tags(
 
 
 def _tag_fold(fold: Treebank, others: Treebank, tagger: Tagger, columns: Sequence[str]) -> Treebank:
-    """Tag a fold by a tagger that is trained on `others`; return it unchanged if `others` has no tags."""
+    """Return `fold`, tagged by `tagger` trained on `others`; unchanged if `others` has no tags."""
     trained_columns = [name for name in find_tagged_columns(others) if name in columns]
     if not trained_columns:
         return fold

@@ -22,7 +22,7 @@ from unkernel.parsing.text.clusters import Lexicon
 
 TAGGED = ("upos", "xpos", "feats", "lemma")  # in the order in which they are predicted
 LEMMA = "lemma"
-CLUSTER = "cluster"  # the lexicon that all columns share
+CLUSTER = "cluster"  # the lexicon that all columns except lemmas share
 Lexicons = list[tuple[str, Lexicon]]
 _WORD_COLUMN = COLUMNS.index("form")
 _EDIT = re.compile(r"=.+|[klc]:\d{1,6}:\d{1,6}:\d{1,6}:.*", re.DOTALL)
@@ -44,7 +44,7 @@ def list_feature_sources(names: Sequence[str], lexicons: Lexicons) -> dict[str, 
 
 @dataclass(frozen=True, eq=False)
 class CertainClasses:
-    """Words that always get the same class in a part; one entry for each word and part."""
+    """Words that get the same class whenever a part decides on them; one entry for each word and part."""
 
     words: list[str]
     parts: NDArray[np.int32]
@@ -62,16 +62,16 @@ class LearnedColumn:
     templates : str
         The text of the feature templates.
     earlier : tuple of str
-        The columns that are predicted before this one, which its features use.
+        The columns that are predicted before this one and are used in its features.
     features : SequenceFeatures
     lexicons : list
-        Lexicons of words: name, words and values.
+        Lexicons, each with its name, its words and their values.
     names : list of str
-        The classes: tags, or edits that make lemmas.
+        The classes: tags, or edits that turn words into lemmas.
     split : int
         Number of earlier columns whose classes select the part, that is, the classifier.
     cases : list of (list of int, int)
-        Combinations of classes of these columns, each with its part.
+        Combinations of classes of these earlier columns, each with the part that it selects.
     classes : list of list of int
         The classes that each part chooses among.
     classifiers : list of CompiledClassifier or None
@@ -106,7 +106,7 @@ class LearnedColumn:
         )
 
     def with_lexicons(self, lexicons: Lexicons) -> Self:
-        """Return a column with the same features and classifiers, and other lexicons."""
+        """Return a column with other lexicons and the same features and classifiers."""
         arrays = {key: np.asarray(array) for key, array in self.features.arrays().items()}
         sources = list_feature_sources(self.earlier, lexicons)
         features = restored_sequence_features(
@@ -194,7 +194,7 @@ def _restore_lexicon(file: str, prefix: str, arrays: Arrays) -> tuple[list[str],
 
 
 def _restore_certain(file: str, prefix: str, arrays: Arrays) -> CertainClasses:
-    # Files of earlier versions do not store the words whose class is certain.
+    # Files of earlier versions have no certain words.
     if f"{prefix}.words" not in arrays:
         return CertainClasses([], np.zeros(0, np.int32), np.zeros(0, np.int32))
     integers = [np.dtype("<i4")]

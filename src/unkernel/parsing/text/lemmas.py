@@ -1,8 +1,8 @@
-"""Lemmas as edits of words, the classes of a lemmatizer.
+"""Represent lemmas as edits of words. The edits are the classes of a lemmatizer.
 
-An edit changes the case of a word (to lower case, to a capital first letter, or not at all), cuts letters off
-both ends and adds letters there: ``running`` becomes ``run`` by cutting four letters off its end. Many words
-share an edit, also words that did not occur in training.
+An edit changes the case of a word (to lower case, to a capital first letter, or not at all). It then cuts
+letters off both ends and adds letters there: ``running`` becomes ``run`` by cutting four letters off its end.
+Many words share an edit, so a lemmatizer also handles words that did not occur in training.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _CASES: dict[str, Callable[[str], str]] = {
     "l": str.lower,
     "c": str.capitalize,
 }
-_NEW_WORD = "="  # begins an edit that replaces the whole word
+_NEW_WORD = "="  # prefix of an edit that replaces the whole word
 
 
 @lru_cache(maxsize=1 << 16)
@@ -44,7 +44,7 @@ def _find_edit_with_case(case: str, form: str, lemma: str) -> str | None:
 
 @lru_cache(maxsize=1 << 16)
 def apply_edit(edit: str, form: str) -> str:
-    """Apply an edit; a word that is too short for it stays unchanged.
+    """Return the lemma that an edit makes from a word; a word that is too short is returned unchanged.
 
     Examples
     --------

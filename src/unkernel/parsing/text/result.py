@@ -1,8 +1,8 @@
 """Accuracy of splitting, tagging and parsing: the measures of the CoNLL 2018 shared task.
 
-A tag or head of the output is correct if the aligned word of the treebank has the same tag or head. F1 is the
-harmonic mean of precision (correct words divided by all words of the output) and recall (correct words
-divided by all words of the treebank).
+A tag of the output is correct if the aligned word of the treebank has the same tag. A head is correct if it
+is aligned with the head in the treebank. F1 is the harmonic mean of precision (correct words divided by all
+words of the output) and recall (correct words divided by all words of the treebank).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from unkernel.parsing.score_figures import compute_percentage, compute_rate
 from unkernel.parsing.text.aligned_words import AlignedTexts, AlignedWord, Span
 from unkernel.parsing.text.learned_column import find_tagged_columns
 
-# The features of Universal Dependencies, version 2. Features of single languages are not compared.
+# The universal features of Universal Dependencies, version 2. Language-specific features are not compared.
 _UNIVERSAL_FEATURES = {
     "PronType", "NumType", "Poss", "Reflex", "Foreign", "Abbr", "Gender", "Animacy", "Number", "Case",
     "Definite", "Degree", "VerbForm", "Mood", "Tense", "Aspect", "Voice", "Evident", "Polarity", "Person",
@@ -31,12 +31,12 @@ _UNIVERSAL_FEATURES = {
 
 
 SPLITTING = ("tokens", "sentences", "words")
-_TAGS = {"upos": "upos", "xpos": "xpos", "ufeats": "feats", "lemmas": "lemma"}  # measures of columns
+_TAGS = {"upos": "upos", "xpos": "xpos", "ufeats": "feats", "lemmas": "lemma"}  # measure: column
 ALL_MEASURES = (*SPLITTING, "upos", "xpos", "ufeats", "all_tags", "lemmas", "uas", "las")
 
 
 def list_measures(columns: Sequence[str], *, trees: bool = True) -> tuple[str, ...]:
-    """Return the names of all measures that need only these columns of tags and, with `trees`, trees.
+    """Return the names of all measures that need no other columns of tags, and trees only if `trees`.
 
     >>> list_measures(["upos", "lemma"])
     ('tokens', 'sentences', 'words', 'upos', 'lemmas', 'uas', 'las')
@@ -126,9 +126,9 @@ class TextResult:
     seconds : float, default=nan
         CPU time; NaN if it was not measured.
     measured : tuple of str, default=all
-        Names of the scores that are meaningful, because the values were predicted and are in the treebank.
+        Names of the meaningful scores: their values were predicted, and the treebank has them too.
     answer : Treebank or None, default=None
-        The annotation that was compared with the treebank.
+        The predicted annotation that was compared with the treebank.
 
     See Also
     --------
@@ -220,7 +220,9 @@ def compare_text(
     seconds: float = float("nan"),
     measures: Sequence[str] = ALL_MEASURES,
 ) -> TextResult:
-    """Compare two annotations of the same text, which may be split differently.
+    """Evaluate an annotation against the correct annotation of the same text.
+
+    The two annotations may split the text differently.
 
     Parameters
     ----------
@@ -229,10 +231,9 @@ def compare_text(
     found : path, open file or Treebank
         The annotation to evaluate.
     seconds : float, default=nan
-        CPU time of the annotation, which the result reports.
+        CPU time that the annotation took; the result reports it.
     measures : sequence of str, default=all
-        Names of the scores that the result should contain. Scores that the treebank has no annotation for are
-        left out.
+        Names of the scores to compute. Scores for annotation that the treebank lacks are left out.
 
     Returns
     -------
@@ -292,18 +293,18 @@ def compare_text(
 
 @dataclass(frozen=True, eq=False)
 class ComparedTrees:
-    """A word-by-word comparison of the trees of two treebanks, which may split the text differently.
+    """A word-by-word comparison of the trees of two treebanks of one text, possibly split differently.
 
     Attributes
     ----------
     relations : ndarray of str, shape (n_words,)
         The correct relation of each word, without its subtype.
     aligned_relations : ndarray of str, shape (n_words,)
-        The relation of the aligned word of the output; ``NO_WORD`` if no word is aligned.
+        The relation of the output word aligned with each word; ``NO_WORD`` if there is none.
     predicted_relations : ndarray of str
         The relations of all words of the output.
     correct_heads : ndarray of bool, shape (n_words,)
-        Whether the head is correct.
+        Whether the predicted head of each word is correct.
     lengths : ndarray of int, shape (n_words,)
         Distance from each word to its correct head; 0 for roots.
     """

@@ -9,7 +9,7 @@ from typing import Any
 from unkernel.data.text.conll_sentence import Sentence
 from unkernel.parsing.text.gold_text import TextToken, text_tokens
 
-_ROOT = "ROOT"  # the relation of roots in spaCy
+_ROOT = "ROOT"  # spaCy's name for the relation of a root
 
 
 @dataclass
@@ -32,7 +32,7 @@ class _Entry:
 
 
 def make_spacy_columns(sentences: Iterable[Sentence]) -> dict[str, list[Any]]:
-    """Return the arguments that make a ``Doc``: its columns, by name."""
+    """Return the arguments of the constructor of ``Doc``: the columns of all tokens, by name."""
     entries: list[_Entry] = []
     for sentence in sentences:
         begin = len(entries)
@@ -78,13 +78,13 @@ class _Rows:
         }
 
     def split_token(self, token: TextToken) -> list[range]:
-        """Return the words of each entry: single words if they concatenate to the token, else all words."""
+        """Return the words of each entry: one word each if they concatenate to the token, else one entry."""
         if "".join(self._forms[word] for word in token.words) != token.form:
             return [token.words]
         return [range(word, word + 1) for word in token.words]
 
     def make_entry(self, form: str, words: range) -> tuple[_Entry, int]:
-        """Return an entry for words, and the topmost word. Its head becomes the head of the entry."""
+        """Return an entry for words, and the topmost word, whose head becomes the head of the entry."""
         top = min(words, key=self._compute_depth)
         values: dict[str, Any] = {name: column[top] for name, column in self._tags.items()}
         if len(words) > 1:

@@ -1,8 +1,8 @@
 """Rules that split multiword tokens into words, learned from a treebank.
 
-A rule makes each word from some characters of the token, counted from its beginning or its end, and from
-fixed characters. Tokens that occurred in training are split by individual rules. Other tokens are split by
-the rules of their endings (``n't``, ``'s``), which were correct for at least nine of ten training tokens.
+A rule makes each word from a range of the token's characters, counted from its beginning or its end, followed
+by fixed characters. A token that occurred in training is split by its own rule. Any other token is split by
+the rule of its ending (``n't``, ``'s``), if the rule was correct for at least nine of ten training tokens.
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-Word = tuple[int, int, str, str]  # begin, end, fixed characters, fixed characters in capitals
+Word = tuple[int, int, str, str]  # begin, end, fixed characters, the same in capitals
 Rule = tuple[Word, ...]
-WHOLE = -1  # no rule
+WHOLE = -1  # in place of the index of a rule: the token is not split
 LONGEST_TOKEN = 64
-_MAX_CONTEXT = 2  # longest context in characters, before the part that is split off
+_MAX_CONTEXT = 2  # an ending has at most so many characters before the part that is split off
 _MAX_ENDING = 12
-_MIN_TOKENS = 2  # smallest number of different tokens with an ending
+_MIN_TOKENS = 2  # smallest number of different tokens that an ending's rule splits correctly
 _MIN_CORRECT_SHARE = 0.9  # smallest share of the tokens with an ending that its rule splits correctly
-_MAX_EXCEPTION_SHARE = 0.03  # a smaller share of splits, or of whole tokens, is ignored
+_MAX_EXCEPTION_SHARE = 0.03  # exceptions up to this share of a token's occurrences are ignored
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,7 @@ def _choose_rule(counts: Mapping[Rule | None, int]) -> tuple[Rule | None, bool]:
 
 
 def _learn_endings(rule_counts: Mapping[str, Counter[Rule | None]]) -> dict[str, Rule | None]:
-    """Return rules for endings after a stem of any length; None for endings whose tokens are not split."""
+    """Return the rule of each reliable ending; None for an ending whose tokens are not split."""
     candidates = {
         form[len(form) - length :]
         for form, counts in rule_counts.items()
@@ -154,7 +154,7 @@ def _list_lengths(split_off: int, size: int) -> range:
 
 
 def _add_exceptions(splits: Splits, rule_counts: Mapping[str, Counter[Rule | None]]) -> None:
-    """Add tokens that are never split, although their ending has a rule."""
+    """Add the training tokens that are never split although their ending has a rule."""
     for form in rule_counts:
         ending = next(
             (

@@ -22,7 +22,7 @@ class TagResult:
     ----------
     accuracy : dict of str to float
         Percentage of words with the correct value, for each column that the tagger fills and the treebank
-        has.
+        contains.
     all : float
         Percentage of words for which all these columns are correct.
     n_sentences : int
@@ -30,7 +30,7 @@ class TagResult:
     n_words : int
         Number of words.
     seconds : float
-        CPU time of tagging, without reading and comparing.
+        CPU time of tagging, excluding reading and comparing.
 
     See Also
     --------
@@ -75,7 +75,7 @@ class TagResult:
 
 
 def score_columns(gold: Treebank, predicted: Treebank, columns: Sequence[str], seconds: float) -> TagResult:
-    """Compare some columns of two treebanks of the same words."""
+    """Return the accuracy of the given columns of a tagged treebank."""
     is_correct = {name: _compare_column(gold, predicted, name) for name in columns}
     return TagResult(
         accuracy={name: compute_percent_true(values) for name, values in is_correct.items()},

@@ -40,42 +40,41 @@ from unkernel.parsing.text.tagger_model import TaggerModel
 from unkernel.parsing.training_progress import Reporter
 
 _TEMPLATES = {"first": "tagger.txt", "next": "tagger_next.txt", LEMMA: "tagger_lemma.txt"}
-# Templates to add before and after all others if there are clusters of words; lemmas use no clusters.
+# Templates that are added before and after all others if there are word clusters. Lemmas use no clusters.
 _CLUSTER_TEMPLATES = {
     "first": ("cluster[0]\ncluster[1]\n", "cluster[-2]\ncluster[-1]\ncluster[2]\n"),
     "next": ("cluster[0]\ncluster[1]\n", "cluster[-1]\n"),
 }
 _MAX_SPLIT_COLUMNS = {"xpos": 1, "feats": 2, LEMMA: 1}
-_GOLD_EPOCHS = 2  # epochs with gold tags of the neighbouring words; later epochs use predicted tags
+_GOLD_EPOCHS = 2  # epochs that use gold tags of neighbouring words; later epochs use predicted tags
 
 
 class Tagger(ClusterParameter, BaseParser[TreebankSource, TaggerModel]):
     """Tagger of parts of speech, morphological features and lemmas.
 
     Columns are filled one after another: universal parts of speech, the treebank's own parts of speech,
-    features and lemmas. A later column uses all earlier ones and chooses among the values that occurred with
-    them. The classifiers are averaged perceptrons on conjunctions of features that learn from their own
-    mistakes.
+    features and lemmas. Each column uses all earlier ones, and chooses among the values that occurred with
+    them in training. The classifiers are averaged perceptrons on conjunctions of features.
 
     Parameters
     ----------
     columns : sequence of {"upos", "xpos", "feats", "lemma"} or None, default=None
-        Columns to predict; None means all that the treebank has.
+        Columns to predict; None means all columns of tags that the treebank has.
     degree : {1, 2, 3}, default=2
         Largest number of features in a conjunction.
     epochs : int, default=8
-        Number of passes over the treebank. With a ``dev`` treebank the best epoch is kept.
+        Number of passes over the treebank. With a ``dev`` treebank, the weights of the best epoch are kept.
     runs : int, default=1
-        Number of times that training starts again, with another order of the sentences. The weights are the
-        mean over all runs.
+        Number of times that the classifiers are trained, each time with another order of the sentences. The
+        final weights are the mean over all runs.
     min_count : int, default=2
         Smallest number of occurrences of a feature in training; rarer features are ignored.
     min_updates : int, default=4
         Smallest number of updates of a conjunction; conjunctions with fewer updates are dropped.
     clusters : WordClusters, path or None, default=None
-        Word clusters, or a file of text without tags to learn them from. They help with words that the
-        treebank does not contain. A path names a ``.uk`` file of clusters, or text: one sentence per line,
-        with spaces between words, or CoNLL-U. The words of the treebank are added to the text.
+        Word clusters, or a path. Clusters help with words that the treebank does not contain. A path names a
+        ``.uk`` file of clusters, or a text to learn clusters from: CoNLL-U, or one sentence per line with
+        spaces between words. The words of the treebank are added to the text.
     n_jobs : int or None, default=None
         Number of threads; None means 1 and -1 means all processors. The result does not depend on it.
     random_state : int, RandomState or None, default=0
@@ -133,7 +132,7 @@ class Tagger(ClusterParameter, BaseParser[TreebankSource, TaggerModel]):
         self._set_parameters(locals())
 
     def _check_parameters(self) -> None:
-        thread_count(self.n_jobs)  # there is no choice of engines or learners
+        thread_count(self.n_jobs)  # raises a ValueError; there is no engine or learner to check
 
     def _read_corpus(self, source: TreebankSource) -> Treebank:
         return read_nonempty(source)
@@ -197,7 +196,7 @@ class _ColumnLearner:
             prepended, appended = _CLUSTER_TEMPLATES[which]
             templates = prepended + templates + appended
             lexicons.append((CLUSTER, self.clusters.to_lexicon()))
-        # Rare words are treated as unknown in training, because new text contains unknown words.
+        # Treat rare words as unknown in training: the classifiers must learn to tag unknown words.
         training_lexicons = [("seen", collect_seen_tags(self.bank, gold, MIN_KNOWN_COUNT)), *lexicons]
         all_lexicons = [("seen", collect_seen_tags(self.bank, gold, 1)), *lexicons]
         templates += "".join(f"{column}[0]\n" for column in earlier)
@@ -234,7 +233,7 @@ class _ColumnLearner:
     def _train_runs(
         self, name: str, features: SequenceFeatures, gold: Numbers, task: ColumnTask
     ) -> list[list[Weights]]:
-        """Return the weights of each part, run by run, after the best dev epoch or the last epoch."""
+        """Return the weights of each part, run by run, from the best dev epoch or else the last epoch."""
         tagger = self.tagger
         seeds = check_random_state(tagger.random_state).randint(2**31, size=int(tagger.runs))
         score = None if self.dev is None else self._new_dev_score(name, self.dev, task)

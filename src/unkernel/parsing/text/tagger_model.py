@@ -50,7 +50,7 @@ class TaggerModel(ParserModel):
     columns : list of LearnedColumn
         The columns, in the order in which they are filled.
     parameters : dict
-        Parameters of the estimator that was fitted.
+        Parameters of the estimator that fitted the model.
 
     See Also
     --------
@@ -215,7 +215,7 @@ def _are_columns(columns: list[Any]) -> bool:
 def _apply_edits(
     bank: Treebank, edits: NDArray[np.int32], names: list[str]
 ) -> tuple[NDArray[np.int32], list[str]]:
-    """Return the index of each word's lemma, and the lemmas."""
+    """Return the lemma of each word as an index into the returned list of lemmas."""
     forms, form_names = bank.symbols("form")
     pairs, inverse = np.unique(edits.astype(np.int64) << 32 | forms, return_inverse=True)
     lemmas = [apply_edit(names[pair >> 32], form_names[pair & 0xFFFFFFFF]) for pair in pairs.tolist()]

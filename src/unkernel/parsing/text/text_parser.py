@@ -31,9 +31,9 @@ _SHARES = {"tokenizer": 0.1, "tagger": 0.4, "tags": 0.6, "parser": 1.0}
 class TextParser(ModelEstimator[TreebankSource, TextParserModel]):
     """Parser of raw text: a tokenizer, a tagger and a dependency parser in one.
 
-    All three parts are trained on one treebank. The parser is trained on predicted tags, which are as
-    accurate as the tags of new text: each sentence is tagged by a tagger that was trained without it
-    (jack-knifing).
+    All three parts are trained on one treebank. The dependency parser is trained on predicted tags, which are
+    as accurate as the tags of new text: each sentence is tagged by a tagger that was trained without this
+    sentence (jackknifing).
 
     Parameters
     ----------
@@ -44,8 +44,8 @@ class TextParser(ModelEstimator[TreebankSource, TextParserModel]):
     parser : ArcEagerParser, default=None
         A parser with parameters of your choice, which is copied; None uses the defaults.
     clusters : WordClusters, path or None, default=None
-        Word clusters, or a file of text without tags to learn them from, for the tagger and the parser. See
-        :class:`Tagger` for the kinds of files.
+        Word clusters for the tagger and the parser, or the path of saved clusters or of a text to learn
+        clusters from. :class:`Tagger` describes the files.
     folds : int, default=4
         Number of taggers that tag the treebank for the parser, each trained without the sentences that it
         tags. 1 trains the parser on the correct tags, which is faster and less accurate.
@@ -132,7 +132,7 @@ class TextParser(ModelEstimator[TreebankSource, TextParserModel]):
         tagged_dev = None if dev is None else tagger.tag(dev)
         parser.fit_reporting(tagged, tagged_dev, on_progress=_report_part("parser", report))
         parameters = parameters_to_json(self)
-        parameters.pop("clusters", None)  # the parts store them
+        parameters.pop("clusters", None)  # the models of the parts store the clusters
         return TextParserModel(tokenizer.to_model, tagger.to_model, parser.to_model, parameters)
 
     def _share_clusters(
@@ -168,7 +168,7 @@ class TextParser(ModelEstimator[TreebankSource, TextParserModel]):
 
 
 def _find_used_columns(parser: ArcEagerParser) -> list[str]:
-    """Return the columns of tags that a parser uses."""
+    """Return the columns of tags that a parser uses as features."""
     templates, _ = read_templates(parser.templates, TEMPLATES)
     return [name for name in TAGGED if name == "upos" or f".{name}" in templates]
 

@@ -41,11 +41,11 @@ _PARTS: dict[str, type[SavedModel]] = {
 }
 _Model = TypeVar("_Model")
 _BATCH_BYTES = 1 << 17  # short texts are parsed together
-_NEW_TEXT = b"# newdoc\n"  # separates short texts; no parsed text contains this line
+_NEW_TEXT = b"# newdoc\n"  # separates the texts of a batch; the parser never writes this line itself
 
 
 class _LazyModel(Generic[_Model]):
-    """A model that is made when it is first needed, once for all threads."""
+    """A model that is made on first use, once for all threads."""
 
     def __init__(self, make: Callable[[], _Model]) -> None:
         self._make = make
@@ -61,8 +61,8 @@ class _LazyModel(Generic[_Model]):
 class TextParserModel(SavedModel):
     """Trained parser of raw text, made by ``TextParser`` or loaded from a file.
 
-    A file stays mapped into memory. Each of its three models is checked and prepared when it is first needed;
-    a damaged model then raises a ``FormatError``. :meth:`check_model` checks all three models.
+    A loaded file stays mapped into memory. Each of its three models is checked and prepared on first use; if
+    it is damaged, a ``FormatError`` is raised then. :meth:`check_model` checks all three models at once.
 
     Parameters
     ----------
@@ -151,7 +151,7 @@ class TextParserModel(SavedModel):
         }
 
     def with_beam(self, beam: int) -> Self:
-        """Return the same model with another beam width of the parser.
+        """Return this model with another beam width of the parser.
 
         Parameters
         ----------
@@ -161,7 +161,7 @@ class TextParserModel(SavedModel):
         Returns
         -------
         TextParserModel
-            A model that shares the classifiers.
+            A model that shares the classifiers of this one.
         """
         parser = self.parser.with_beam(beam)
         return type(self)(self._tokenizer.get, self._tagger.get, lambda: parser, self.parameters)
@@ -181,25 +181,25 @@ class TextParserModel(SavedModel):
         Returns
         -------
         Document
-            The parsed text, with every character of the text.
+            The parsed text; it contains every character of `text`.
         """
         return Document._of(self._annotate_text(encode_text(text), n_jobs)._text)
 
     def parse_many(self, texts: Iterable[str], *, n_jobs: int | None = None) -> Generator[Document]:
-        """Parse many texts, in memory that does not grow with their number.
+        """Parse many texts in bounded memory, whatever their number.
 
         Parameters
         ----------
         texts : iterable of str
-            The texts, which are read as they are needed.
+            The texts; they are read one by one as needed.
         n_jobs : int, default=None
-            Number of threads, each of which parses other texts; None means 1 and -1 means all processors. The
+            Number of threads; texts are divided among them. None means 1 and -1 means all processors. The
             results do not depend on it.
 
         Returns
         -------
         generator of Document
-            The parsed texts, in the order of the texts, as from :meth:`parse`.
+            The parsed texts in the order of `texts`, equal to the results of :meth:`parse`.
         """
         if isinstance(texts, str):
             raise TypeError("parse_many takes several texts, and got one: use parse")
@@ -214,9 +214,9 @@ class TextParserModel(SavedModel):
         tokenized = [self.tokenizer._tokenize(text, 1) for text in texts]
         words = _read_words(b"".join(_NEW_TEXT + tokens for tokens in tokenized if tokens))
         annotated = self._annotate(words, 1).to_bytes()
-        separator = b"\n" + _NEW_TEXT  # begins with the blank line after the previous text
+        separator = b"\n" + _NEW_TEXT  # its line feed is the blank line after the previous text
         parsed = iter((b"\n" + annotated).removesuffix(b"\n").split(separator)[1:])
-        # Texts without words are not among the parsed texts.
+        # Texts without words were not parsed; their documents are empty.
         return [Document._from_conllu(next(parsed) + b"\n" if tokens else b"") for tokens in tokenized]
 
     def explain(self, source: str | Treebank, *, top: int | None = 10) -> list[ExplainedDecision]:
@@ -227,7 +227,7 @@ class TextParserModel(SavedModel):
         source : str or Treebank
             A text, or sentences that are split into words.
         top : int or None, default=10
-            How many conjunctions of features to list per decision; None lists all.
+            Number of conjunctions of features to list per decision; None lists all.
 
         Returns
         -------
@@ -249,7 +249,7 @@ class TextParserModel(SavedModel):
         ]
 
     def tag_faults(self, corpus: Treebank) -> list[TagFault]:
-        """Return an empty list, because the model only needs words.
+        """Return an empty list, because the model needs no tags.
 
         Parameters
         ----------
@@ -279,8 +279,9 @@ class TextParserModel(SavedModel):
         source : path, open file or Treebank
             Sentences with the correct annotation.
         given : {"text", "tokens", "tags"}, default="text"
-            Input of the parser. "text" is the text of the treebank (from its comments ``# text``, with a
-            blank line before each paragraph), "tokens" its sentences and words, "tags" also its tags.
+            Input of the parser. "text" gives the text of the treebank (from its comments ``# text``, with a
+            blank line before each paragraph), "tokens" gives its sentences and words, and "tags" gives its
+            tags as well.
         n_jobs : int, default=None
             Number of threads; None means 1 and -1 means all processors.
 
@@ -317,7 +318,7 @@ class TextParserModel(SavedModel):
         cls, name: str, arrays: Arrays, settings: Mapping[str, Any], parameters: dict[str, Any]
     ) -> Self:
         sizes = container.read_setting(name, settings, "sizes", dict)
-        context = copy_context()  # contains the memory limit of loading
+        context = copy_context()  # carries the memory limit of loading
         models: dict[str, Any] = {}
         for part, model in _PARTS.items():
             content = container.read_array(name, arrays, part, [np.dtype("<u8")], 1)
@@ -326,7 +327,7 @@ class TextParserModel(SavedModel):
         return cls(**models, parameters=parameters)
 
     def check_columns(self) -> None:
-        """Do nothing, because each model checks its columns when it is prepared."""
+        """Do nothing: each of the three models checks its columns when it is prepared."""
 
     def check_model(self, file: str) -> None:
         """Prepare and check all three models.

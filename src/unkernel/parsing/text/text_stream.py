@@ -20,7 +20,7 @@ from unkernel.parsing.text.tokenizer_model import TokenizerModel
 
 TextModel = TextParserModel | TokenizerModel
 _BLANK_LINE = re.compile(rb"\n[ \t\r]*\n\s*")
-# In a paragraph that is longer than this, the end is searched again only after its length has doubled.
+# After a paragraph exceeds this length, its end is searched for again only each time the length has doubled.
 _LONG_BYTES = 1 << 22
 
 
@@ -44,9 +44,9 @@ class _Block:
 def parse_text_stream(
     model: TextModel, pieces: Generator[bytes], name: str, *, skip: bool, threads: int
 ) -> Generator[Parsed]:
-    """Parse a text that arrives in pieces; an empty piece means that no more input is available yet.
+    """Parse a text that arrives in pieces; an empty piece means that more input is still to come.
 
-    A paragraph that is not UTF-8 ends the stream or, with `skip`, is left out and listed.
+    A paragraph that is not valid UTF-8 ends the stream or, with `skip`, is left out and listed.
     """
     parse_block = partial(_parse_block, model, name, skip)
     blocks = _cut_blocks(model, pieces)
@@ -59,7 +59,7 @@ def parse_text_stream(
 
 
 def _cut_blocks(model: TextModel, pieces: Iterator[bytes]) -> Iterator[_Block | None]:
-    """Cut pieces into blocks. None stands for a pause, in which earlier blocks should be parsed."""
+    """Cut pieces into blocks. None stands for a pause in the input: parse the earlier blocks now."""
     spec = (model.tokenizer if isinstance(model, TextParserModel) else model).spec
     buffer, line, min_bytes, begins_paragraph = bytearray(), 1, 0, True
     for piece in _strip_byte_order_mark(pieces):
@@ -79,7 +79,7 @@ def _cut_blocks(model: TextModel, pieces: Iterator[bytes]) -> Iterator[_Block | 
 
 
 def _strip_byte_order_mark(pieces: Iterator[bytes]) -> Iterator[bytes]:
-    """Strip the byte order mark, which is not part of a text."""
+    """Yield the pieces without a leading byte order mark."""
     begin = b""
     for piece in pieces:
         begin += piece
@@ -100,7 +100,7 @@ def _parse_block(model: TextModel, name: str, skip: bool, block: _Block) -> Pars
 
 
 def _drop_unreadable(block: _Block, name: str, *, skip: bool) -> tuple[bytes, list[FormatError]]:
-    """Return the paragraphs in UTF-8, and the errors of others; without `skip`, only the first error."""
+    """Return the valid UTF-8 paragraphs, and the errors of the others; without `skip`, stop at the first."""
     data, line = block.data, block.line
     if _find_error(data, line, name) is None:
         return data, []

@@ -28,28 +28,28 @@ from unkernel.parsing.text.splits import Splits, learn_splits
 from unkernel.parsing.text.tokenizer_model import TokenizerModel, new_multiwords
 from unkernel.parsing.training_progress import Reporter
 
-_LAYOUTS = (0, 0, 1, 0, 0, 2)  # layouts of paragraphs in turn, see `build_gold_text`
-_N_BOUNDARIES, _N_SPLITS = 3, 2  # classes
+_LAYOUTS = (0, 0, 1, 0, 0, 2)  # the paragraphs of the training text use these in turn: `build_gold_text`
+_N_BOUNDARIES, _N_SPLITS = 3, 2  # numbers of classes: kinds of boundaries; whole or split
 
 
 class Tokenizer(ModelEstimator[TreebankSource, TokenizerModel]):
     """Tokenizer: splits plain text into sentences, tokens and words, as a treebank does.
 
-    After each character a token or a sentence may end. Where the training text had no choice, as between two
-    letters in English, no decision is made. Elsewhere an averaged perceptron on conjunctions of features
-    decides. Its features are the characters around, the token so far, the words before and after, and how
-    these words were used in training. Blank lines always end a sentence. Multiword tokens (``don't``, French
-    ``du``) are split as in training, or by their endings if they are new.
+    A token or a sentence may end after each character. At positions where the training text leaves no choice,
+    as between two letters in English, no decision is made. At all other positions, an averaged perceptron on
+    conjunctions of features decides. Its features are the nearby characters, the token so far, the previous
+    and the next word, and how these words were used in training. Blank lines always end a sentence. Multiword
+    tokens (``don't``, French ``du``) are split as in training, or by their endings if they are new.
 
     Parameters
     ----------
     degree : {1, 2, 3}, default=2
         Largest number of features in a conjunction.
     epochs : int, default=8
-        Number of passes over the decisions. With a ``dev`` treebank the best epoch is kept.
+        Number of passes over the decisions. With a ``dev`` treebank, the weights of the best epoch are kept.
     runs : int, default=2
-        Number of times that training starts again, with another order of the decisions. The weights are the
-        mean over all runs.
+        Number of times that the classifiers are trained, each time with another order of the decisions. The
+        final weights are the mean over all runs.
     min_count : int, default=1
         Smallest number of occurrences of a feature in training; rarer features are ignored.
     min_updates : int, default=2
@@ -142,7 +142,7 @@ class Tokenizer(ModelEstimator[TreebankSource, TokenizerModel]):
         dev: GoldText | None,
         learner: PerceptronLearner,
     ) -> tuple[CompiledClassifier | None, NDArray[np.uint64]]:
-        """Return the classifier of ambiguous tokens, None if no token is ambiguous, and its features."""
+        """Return the classifier of ambiguous tokens (None if there are no such tokens), and its features."""
         features, labels = split_decisions.of(text)
         names, counts = np.unique(features, return_counts=True)
         vocabulary = names[counts >= self.min_count]
@@ -174,13 +174,13 @@ class Tokenizer(ModelEstimator[TreebankSource, TokenizerModel]):
 
 @dataclass(frozen=True)
 class _SplitDecisions:
-    """Makes rows of ambiguous tokens, which are split in some contexts and not in others."""
+    """Makes rows of features for ambiguous tokens, which are split in some contexts and not in others."""
 
     spec: TokenizerSpec
     multiwords: Multiwords
 
     def of(self, text: GoldText) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
-        """Return the features of the ambiguous tokens, one row per token, and whether each token is split."""
+        """Return the features of the ambiguous tokens, one row per token, and whether each one is split."""
         rows = split_rows(self.spec, self.multiwords, text.text, text.ends, text.boundaries)
         tokens = np.asarray(rows["tokens"])
         is_split = np.array([len(text.words[token]) > 1 for token in tokens], np.int32)

@@ -48,17 +48,17 @@ class TokenizerModel(SavedModel):
     multiwords : Multiwords
         The multiword tokens.
     arrays : dict of str to ndarray
-        The kinds of characters, the statistics of pairs of characters and of words, and the features.
+        The kinds of characters, the statistics of character pairs and of words, and the features.
     rules : list of Rule
         The rules that split multiword tokens.
     longest_ending : int
-        Number of characters of the longest ending with a rule.
+        Number of characters of the longest ending that has a rule.
     boundary_classifier_ : CompiledClassifier
         Decides where tokens and sentences end.
     split_classifier_ : CompiledClassifier or None
         Decides which ambiguous tokens are split into words.
     parameters : dict
-        Parameters of the estimator that was fitted.
+        Parameters of the estimator that fitted the model.
 
     See Also
     --------
@@ -106,15 +106,15 @@ class TokenizerModel(SavedModel):
         Parameters
         ----------
         text : str
-            Any text. A text that consists of blanks has no sentence.
+            Any text. A text that consists only of blanks has no sentences.
         n_jobs : int, default=None
             Number of threads; None means 1 and -1 means all processors. The result does not depend on it.
 
         Returns
         -------
         Treebank
-            Sentences with the columns ID, FORM and MISC. They contain every character of the text;
-            :func:`original_text` restores it.
+            Sentences with the columns ID, FORM and MISC. They contain every character of the text, which
+            :func:`original_text` restores.
 
         Raises
         ------
@@ -179,7 +179,7 @@ class TokenizerModel(SavedModel):
         parts: Mapping[str, CompiledClassifier | None],
         parameters: dict[str, Any],
     ) -> Self:
-        """Make a model from its arrays, rules and classifiers, and check that they fit together.
+        """Make a model from arrays, rules and classifiers, and check that they fit together.
 
         Parameters
         ----------
@@ -215,7 +215,7 @@ class TokenizerModel(SavedModel):
 
 
 def new_multiwords(rules: list[Rule], arrays: Mapping[str, NDArray[Any]], longest_ending: int) -> Multiwords:
-    """Make the table of multiword tokens from rules and the learned arrays."""
+    """Return the table of multiword tokens, made from the rules and the learned arrays."""
     table = {key: arrays[key] for key in _MULTIWORDS}
     return Multiwords([list(rule) for rule in rules], table, longest_ending=longest_ending)
 
@@ -232,7 +232,7 @@ def encode_text(text: str) -> bytes:
     except UnicodeEncodeError as error:
         raise ValueError(
             f"character {error.start} of the text, {text[error.start]!r}, is half of a surrogate pair and "
-            "stands for no character: read the text with errors='replace', or leave it out"
+            "not a character: read the text with errors='replace', or leave this half out"
         ) from None
 
 
