@@ -1,4 +1,4 @@
-"""Base of the cutting-plane estimators: parameters, training rows and linear models."""
+"""Base class of the cutting-plane estimators: parameters, training rows and linear models."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from unkernel.models import Decision, LinearModel
 
 
 class LinearLearner(RowLearner):
-    """Learners whose model has one weight per feature, found by cutting planes."""
+    """Base class of learners whose model has one weight per feature, found by cutting planes."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "C": [COST],
@@ -44,7 +44,7 @@ class LinearLearner(RowLearner):
     }
 
     def _open_row_files(self, source: Any, on_reading: Any, zero_based: Any) -> tuple[TrainingRows, RowFile]:
-        """Open rows of files, and set the attributes that scikit-learn sets for a matrix."""
+        """Open training rows in files, and set the attributes that scikit-learn sets for a matrix."""
         rows, opened = open_row_files(
             source,
             thread_count(self.n_jobs),
@@ -76,7 +76,7 @@ class LinearLearner(RowLearner):
     def _find_start(
         self, rows: TrainingRows, classes: NDArray[Any], problem: int, intercept: float
     ) -> Weights | None:
-        """Return the weights of the last fit; None if it had another number of columns or other classes."""
+        """Return the weights of the last fit; None if that fit had other columns or other classes."""
         model = getattr(self, "model_", None)
         if not self.warm_start or not isinstance(model, LinearModel) or model.n_features != rows.n_features:
             return None

@@ -1,9 +1,9 @@
-"""Checkpoints of cutting-plane training: a killed run continues from its folder.
+"""Checkpoints of cutting-plane training: after a run was killed, training continues from its folder.
 
-Each cut is written once, to a separate file. A small state file lists the cuts in use and contains the best
-weights. So a round writes two vectors of the length of the weights, for any number of cuts. Files are
-replaced in one step. The name of a cut is the checksum of its content, so that exchanged files are detected.
-A folder is locked while a run uses it, and only files of checkpoints are removed from it.
+Each cut is written once, to a file of its own. A small state file lists the cuts in use and contains the best
+weights. A round therefore writes only two vectors of the length of the weights, whatever the number of cuts.
+Files are replaced in one step. The name of a cut's file is the checksum of its content, which reveals
+exchanged files. A folder is locked while a run uses it, and only files of checkpoints are removed from it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from unkernel.models import container
 
 _KIND = "checkpoint"
 _STATE = "state.uk"
-# The method of checksums and names of cuts; checkpoints of earlier versions have another value.
+# How checksums are computed and cuts are named; checkpoints of earlier versions have another value.
 _CHECKSUMS = "xxh64, cuts by content"
 _CUT = re.compile(r"cut-[0-9a-f]{16}\.uk")
 
@@ -42,7 +42,7 @@ class Checkpoint:
     ----------
     folder : Path
     identity : dict
-        Rows, labels and loss of the cuts; a checkpoint with another identity is refused.
+        Identifies the rows, the labels and the loss; a checkpoint with another identity is rejected.
     """
 
     folder: Path
@@ -53,7 +53,7 @@ class Checkpoint:
     def open(
         folder: str | os.PathLike[str] | None, problem: int, identity: dict[str, Any]
     ) -> Iterator[Checkpoint | None]:
-        """Open the checkpoint of a problem and lock it against other runs; None if `folder` is None.
+        """Return the checkpoint of a problem, locked against other runs; None if `folder` is None.
 
         Raises
         ------
@@ -69,7 +69,9 @@ class Checkpoint:
             yield Checkpoint(problem_folder, json.loads(json.dumps(identity)))
 
     def restore(self, bundle: Bundle) -> tuple[NDArray[np.float64], int] | None:
-        """Add the stored cuts to a bundle; return the best weights and the rounds so far, or None.
+        """Add the stored cuts to a bundle; return the best weights and the number of rounds so far.
+
+        Return None if there is no checkpoint yet.
 
         Raises
         ------
@@ -102,7 +104,7 @@ class Checkpoint:
             raise FormatError(name, 0, 0, "the checkpoint is damaged; delete its folder")
         for file, offset in zip(files, offsets.tolist(), strict=True):
             bundle.add(self._read_gradient(str(file), bundle.dimension, offset), offset)
-        if len(bundle) == len(masses):  # a smaller bundle drops cuts, and the solver computes new masses
+        if len(bundle) == len(masses):  # otherwise the bundle dropped cuts; the solver computes new masses
             bundle.set_masses(np.array(masses))
         return np.array(weights), rounds
 
@@ -118,8 +120,8 @@ class Checkpoint:
         return np.array(gradient)
 
     def make_observer(self, bundle: Bundle, rounds_before: int) -> Observer:
-        """Make a function that stores new cuts after each round."""
-        names: dict[int, str] = {}  # file names of written cuts, by their numbers in the bundle
+        """Return a function that stores new cuts after each round."""
+        names: dict[int, str] = {}  # file names of written cuts, by the numbers of the cuts in the bundle
 
         def observe(weights: NDArray[np.float64], objective: float, bound: float, rounds: int) -> None:
             offsets = np.asarray(bundle.offsets)
@@ -151,7 +153,8 @@ class Checkpoint:
 def remove_checkpoints(folder: str | os.PathLike[str], problems: int) -> None:
     """Remove checkpoints after a run that converged."""
     for problem in range(problems):
-        # The state is removed first: if the process is then killed, the next run ignores the remaining cuts.
+        # Remove the state first: if the process is killed afterwards, the next run ignores the remaining
+        # cuts.
         problem_folder = _find_folder(folder, problem)
         (problem_folder / _STATE).unlink(missing_ok=True)
         _remove_cuts(problem_folder)
@@ -177,7 +180,7 @@ def _name_cut(gradient: NDArray[np.float64], offset: float) -> str:
 
 @contextlib.contextmanager
 def _lock(problem_folder: Path) -> Iterator[None]:
-    """Lock a folder, at most until the process ends; do nothing on systems without locks."""
+    """Lock a folder until the context or the process ends; do nothing on systems without locks."""
     try:
         import fcntl
     except ImportError:
@@ -207,8 +210,8 @@ def _read(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
     try:
         kind, arrays, settings = container.read(path, verify=True)
     except FormatError as error:
-        reason = f"the checkpoint is damaged ({error.reason}); delete its folder, and training begins anew"
+        reason = f"the checkpoint is damaged ({error.reason}); delete its folder to begin training anew"
         raise FormatError(error.file, error.line, error.column, reason) from error
     if kind != _KIND:
-        raise FormatError(os.fspath(path), 0, 0, "not a checkpoint of a training")
+        raise FormatError(os.fspath(path), 0, 0, "the file is not a checkpoint of training")
     return arrays, settings

@@ -1,4 +1,4 @@
-"""Solver options of the core."""
+"""Options of the solvers in the core."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ class LoopOptions:
 
 @dataclass(frozen=True)
 class MapOptions:
-    """Storage of mapped rows, and the number of vectors with one entry per row that the solver keeps."""
+    """Options for storing mapped rows.
+
+    `vectors_per_row` is the number of vectors with one entry per row that the solver keeps beside them.
+    """
 
     storage: str
     memory: float

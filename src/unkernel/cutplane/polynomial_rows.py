@@ -1,7 +1,8 @@
-"""Rows under a polynomial feature map: cutting planes on conjunctions of features.
+"""Cutting planes on conjunctions of features, for rows under a polynomial feature map phi.
 
-Weights are sums of rows, w = sum_i b_i phi(x_i). The solver stores the coefficient b_i and the score of each
-distinct row, so a cut takes 16 bytes per row for any number of conjunctions.
+Weights are sums over the distinct rows: w = sum_i b_i phi(x_i). Instead of w, the solver stores the
+coefficient b_i and the score of each distinct row. A cut takes 16 bytes per row, whatever the number of
+conjunctions.
 """
 
 from __future__ import annotations
@@ -29,12 +30,12 @@ from unkernel.learners.base import read_only_view
 from unkernel.learners.feature_maps import compute_gamma, make_support_vector_model
 from unkernel.models import ConjunctionModel, Decision, Kernel, KernelModel
 
-_RESERVED_CUTS = 32  # memory is reserved for this number of cuts; more are rare
+_RESERVED_CUTS = 32  # number of cuts to reserve memory for; the solver rarely needs more
 
 
 @dataclass(frozen=True)
 class PolynomialMap:
-    """The map of the kernel ``(gamma <x, z> + coef0) ** degree``."""
+    """The feature map of the kernel ``(gamma <x, z> + coef0) ** degree``."""
 
     degree: int
     gamma: float | str
@@ -49,7 +50,7 @@ def get_kernel(model: ConjunctionModel | KernelModel) -> Kernel:
 
 
 def replace_decision(model: Any, decision: Decision) -> Any:
-    """Replace the decision of a ranking model."""
+    """Return a copy of a ranking model with another decision."""
     if isinstance(model, ConjunctionModel):
         return replace(model, ranking=decision, classes=decision.classes)
     return replace(model, decision=decision)
@@ -65,7 +66,10 @@ class RowCoefficients:
 
 @dataclass(frozen=True, eq=False)
 class MappedMinimiser:
-    """Runs the one-slack loop on mapped rows; vectors of the solver are coefficients followed by scores."""
+    """Runs the one-slack loop on mapped rows.
+
+    Vectors of the solver contain the coefficients of the distinct rows, followed by their scores.
+    """
 
     rows: DistinctRows
     mapped: MappedRows
@@ -77,7 +81,7 @@ class MappedMinimiser:
     def of(
         X: Any, row_weights: Weights | None, polynomial: PolynomialMap, threads: int, *, identify: bool
     ) -> MappedMinimiser:
-        """Map the rows of a matrix, in a storage that is chosen by their size."""
+        """Return a minimiser for the rows of a matrix; their size determines how mapped rows are stored."""
         matrix = canonical_rows(X)
         n_features = int(matrix.shape[1])
         rows = distinct_examples(
@@ -100,7 +104,7 @@ class MappedMinimiser:
 
     @property
     def dimension(self) -> int:
-        """The length of vectors of the solver."""
+        """The length of the solver's vectors."""
         return 2 * int(self.rows.rows)
 
     def new_bundle(self, most_cuts: int) -> Bundle:
@@ -124,17 +128,17 @@ class MappedMinimiser:
         )
 
     def scores(self, weights: Weights, threads: int) -> Weights:
-        """Compute the score of each row from the coefficients; 0 for rows without weight."""
+        """Compute the score of each row from the coefficients; 0 for rows of weight 0."""
         distinct_scores = np.asarray(self.mapped.scores(self.coefficients(weights), threads))
         places = np.asarray(self.rows.places)
         return np.where(places >= 0, distinct_scores[places], 0.0)
 
     def coefficients(self, weights: Weights) -> Weights:
-        """Return the first half of a vector of the solver: the coefficients of the distinct rows."""
+        """Return the coefficients of the distinct rows, which are the first half of a solver's vector."""
         return np.ascontiguousarray(weights[: int(self.rows.rows)])
 
     def make_start(self, former: RowCoefficients | None, threads: int) -> Weights | None:
-        """Return a start vector with the coefficients of an earlier fit; new rows have coefficient 0."""
+        """Return a start vector with the coefficients of an earlier fit; new rows get the coefficient 0."""
         if former is None:
             return None
         hashes = np.asarray(self.rows.hashes)
@@ -149,8 +153,8 @@ class MappedMinimiser:
     def recompute_objective(self, solution: Solution, oracle: Oracle, options: SolverOptions) -> Solution:
         """Recompute the objective of a solution from its weights.
 
-        The solver adds up scores of cuts. With huge kernel values, rounding errors make these sums differ
-        from the scores of the weights.
+        The solver updates scores by adding up the scores of cuts. If kernel values are huge, these sums
+        differ from scores computed from the weights, because of rounding errors.
         """
         scores = self.scores(solution.weights, options.threads)
         places = np.asarray(self.rows.places)
@@ -165,7 +169,7 @@ class MappedMinimiser:
     def make_model(
         self, weights: Weights, decision: Decision, threads: int, origin: dict[str, Any]
     ) -> ConjunctionModel | KernelModel:
-        """Make a model of conjunction weights, or of support vectors if the storage has no conjunctions."""
+        """Return a model: conjunction weights, or support vectors if the storage has no conjunctions."""
         coefficients = self.coefficients(weights)
         if self.mapped.storage in ("split", "kernel"):
             return make_support_vector_model(
@@ -187,7 +191,7 @@ class MappedMinimiser:
             columns=read_only_view(self.rows.columns),
             keys=read_only_view(conjunctions["keys"]),
             weights=read_only_view(conjunctions["weights"]),
-            intercept=read_only_view(np.zeros(1)),  # constants cancel out in pairs
+            intercept=read_only_view(np.zeros(1)),  # a constant cancels out in every pair
             classes=decision.classes,
             origin=origin,
             ranking=decision,

@@ -51,41 +51,43 @@ _BY_SCORE = Decision("regression", np.empty(0, np.int64), ranking=True)
 class RankSVM(RankPredictor):
     r"""Support vector machine for learning to rank, linear or on conjunctions of features.
 
-    Over the :math:`m` pairs of rows :math:`(i, j)` with :math:`y_i > y_j` in the same group (query), the
-    estimator solves
+    A pair consists of two rows :math:`(i, j)` of the same group (query) with labels :math:`y_i > y_j`. Over
+    all :math:`m` pairs of :math:`n` rows, the estimator solves
 
     .. math:: \min_w \; \tfrac{1}{2} \|w\|^2
               + C \tfrac{n}{m} \sum_{(i, j)} \max(0,\, 1 - w^\top (\phi(x_i) - \phi(x_j)))
 
     by cutting planes. A pass takes :math:`O(n \log n)` time for any number of ranks, because the pairs are
     never listed. :math:`\phi(x)` is :math:`x` itself or, for degree 2 and 3, the feature map of the kernel
-    ``(gamma <x, z> + coef0) ** degree``. The C of Joachims' paper is :math:`n C`, as for
-    :class:`CuttingPlaneSVC`; programs that sum over pairs use :math:`C n / m`. With two labels and no groups,
-    this optimises the area under the ROC curve.
+    ``(gamma <x, z> + coef0) ** degree``. In the notation of this page, the C of Joachims' paper is :math:`n
+    C`, as for :class:`CuttingPlaneSVC`, and the C of programs that sum over pairs is :math:`C n / m`. With
+    two labels and no groups, the estimator optimises the area under the ROC curve.
 
     Parameters
     ----------
     C : float, default=1.0
-        Weight of the pairs that are in the wrong order, scaled as if each row had one loss.
+        Weight of the loss; larger values fit the training set more closely. The loss is scaled as if each
+        row, instead of each pair, had one loss.
     degree : {1, 2, 3}, default=1
         Largest number of features in a conjunction. 1 gives a linear ranking; 2 and 3 need rows in memory.
     gamma : {"scale", "auto"} or float, default="scale"
-        Factor of the inner product for degree 2 and 3: ``1 / (n_features * X.var())``, ``1 / n_features`` or
-        a value.
+        Factor of the inner product in the kernel, for degree 2 and 3. "scale" is
+        ``1 / (n_features * X.var())``, "auto" is ``1 / n_features``.
     coef0 : float, default=1.0
-        Constant of the kernel for degree 2 and 3, not negative.
+        Constant of the kernel for degree 2 and 3; it must not be negative.
     pair_weight : {"uniform", "ndcg"} or dict, default="uniform"
-        "ndcg" weighs a pair by the NDCG that is lost if its rows are swapped in the ideal order of their
-        group; labels are then relevance grades, with gains of ``2 ** y - 1``. A dict maps (higher label,
-        lower label) to weights; pairs that are not in the dict have weight 1. None means "uniform".
+        Weight of each pair. "ndcg" weighs a pair by the loss of NDCG if its two rows are swapped in the ideal
+        order of their group; labels are then relevance grades, with gains of ``2 ** y - 1``. A dict maps
+        (higher label, lower label) to weights; pairs of labels that are not in the dict have weight 1. None
+        means "uniform".
     tol : float, default=1e-3
         Relative gap at which training stops: (P - D) / P <= tol, where P is the objective and D a lower bound
         of its minimum.
     max_iter : int, default=1000
         Largest number of passes over the training set.
     max_cuts : int, default=200
-        Largest number of stored cuts, each of which takes 8 bytes per feature, or 16 bytes per row for degree
-        2 and 3.
+        Largest number of stored cuts. Each cut takes 8 bytes per feature or, for degree 2 and 3, 16 bytes per
+        row.
     warm_start : bool, default=False
         Whether the next ``fit`` starts from the weights of the previous one. For degree 2 and 3, only the
         coefficients of rows that are in both training sets are used.
@@ -98,14 +100,14 @@ class RankSVM(RankPredictor):
     n_jobs : int or None, default=None
         Number of threads; None means 1 and -1 means all processors. The result does not depend on it.
     verbose : int, default=0
-        1 prints how training ended; 2 adds one line per second.
+        1 prints how training ended; 2 also prints one line per second.
 
     Attributes
     ----------
     coef_ : ndarray of shape (n_features,)
         Weights of the features; only for degree 1.
     intercept_ : float
-        Always 0, because a constant does not change the order; only for degree 1.
+        Always 0, because a constant does not change the order of scores; only for degree 1.
     gamma_ : float
         The value of gamma that was used; only for degree 2 and 3.
     ranks_ : ndarray of shape (n_ranks,)
@@ -193,13 +195,13 @@ class RankSVM(RankPredictor):
         qid: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> Self:
-        """Fit the model, so that rows with larger labels have larger scores.
+        """Fit the model: rows with larger labels should get larger scores.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features), or path
             Training rows. A path, a pattern such as ``"part-*.svm.gz"`` or a list of paths names svmlight
-            files with labels and, optionally, ``qid:`` fields. They may be larger than memory.
+            files with labels and, optionally, ``qid:`` fields. Files may be larger than memory.
         y : array-like of numbers of shape (n_samples,), default=None
             Labels; None for files.
         qid : array-like of shape (n_samples,), default=None
@@ -242,7 +244,7 @@ class RankSVM(RankPredictor):
         on_progress : callable or None
             Called with the state of the solver about twenty times per second.
         on_reading : callable, default=None
-            Called with the state of reading files.
+            Called with the progress of reading files.
         zero_based : bool or "auto", default="auto"
             Whether feature numbers in files start at 0.
 
@@ -268,8 +270,8 @@ class RankSVM(RankPredictor):
     ) -> list[Self]:
         """Fit one model for each of several values of C.
 
-        Cuts are valid for every C, so each fit starts from the cuts of the previous one, and the path takes
-        little longer than its most difficult value.
+        Cuts are valid for every C. Each fit therefore starts from the cuts of the previous one, and the whole
+        path takes little more time than its most difficult value of C alone.
 
         Parameters
         ----------
@@ -309,7 +311,7 @@ class RankSVM(RankPredictor):
         on_reading: Any = None,
         zero_based: Any = "auto",
     ) -> tuple[Any, Any]:
-        """Return the minimiser of the rows, and the arguments of the ordinal oracle."""
+        """Return the minimiser for the rows, and the arguments of the core's ``ordinal_oracle``."""
         matrix, labels, groups = self._read_rows(X, y, qid, on_reading, zero_based)
         weights = None if sample_weight is None else check_weights(sample_weight, labels)
         ranking = encode_ranking(labels, groups, weights, self.pair_weight)
@@ -326,7 +328,7 @@ class RankSVM(RankPredictor):
     def _set_ranking_attributes(
         self, labels: NDArray[Any], groups: NDArray[Any] | None, weights: NDArray[np.float64] | None
     ) -> None:
-        """Set the attributes about the ranking that later methods need."""
+        """Set the fitted attributes that describe the ranking."""
         self.ranks_ = list_ranks(labels, weights)
         self._has_groups = groups is not None
         for name in ("thresholds_", "classes_"):  # from an earlier fit
@@ -374,7 +376,7 @@ class RankSVM(RankPredictor):
         return self._find_start(minimiser.rows, np.empty(0), 0, 0.0)
 
     def _find_former_coefficients(self, rows: MappedMinimiser) -> RowCoefficients | None:
-        """Return the coefficients of the last fit for a warm start, or None if it used another map."""
+        """Return the coefficients of the last fit for a warm start; None if that fit used another map."""
         model = getattr(self, "model_", None)
         if not self.warm_start or not isinstance(model, ConjunctionModel | KernelModel):
             return None
@@ -387,7 +389,7 @@ class RankSVM(RankPredictor):
         return oracle
 
     def _describe_run(self, rows: dict[str, Any], ranking: dict[str, Any]) -> dict[str, Any]:
-        """Return the identity of a run, which its checkpoints store."""
+        """Return the identity of a run, as stored in its checkpoint."""
         identity = rows | {"objective": "pairs"}
         if self.checkpoint is None:
             return identity
@@ -395,7 +397,7 @@ class RankSVM(RankPredictor):
         return identity | {"labels": compute_checksum(arrays)}
 
     def _training_facts(self) -> dict[str, Any]:
-        """Return the facts about the training that the model stores in addition to C."""
+        """Return facts about the training that the model stores in addition to C."""
         facts: dict[str, Any] = {"groups": self._has_groups}
         if len(self.ranks_) <= MAX_ORDINAL_CLASSES:
             facts["ranks"] = self.ranks_.tolist()
@@ -430,7 +432,7 @@ class RankSVM(RankPredictor):
             self, X, y, accept_sparse="csr", dtype=np.float64, accept_large_sparse=True, y_numeric=True
         )
         check_not_text(labels)
-        assert_all_finite(labels, input_name="y")  # missing values were converted to NaN
+        assert_all_finite(labels, input_name="y")  # missing labels are NaN after the conversion
         groups = check_groups(qid, matrix)
         return matrix, labels, groups
 

@@ -31,7 +31,7 @@ def _has_thresholds(learner: Any) -> bool:
 
 
 class RankPredictor(LinearLearner):
-    """Base of rankings: measures the order of rows, and predicts ordinal classes."""
+    """Base class of ranking estimators: measures the order of rows, and predicts ordinal classes."""
 
     ranks_: NDArray[Any]
     _has_groups: bool
@@ -45,9 +45,10 @@ class RankPredictor(LinearLearner):
     ) -> float:
         """Compute the share of pairs that the scores put in the right order.
 
-        Only pairs of rows with different labels count and, if there are groups, only pairs within a group.
-        Equal scores count half. For two labels this is the area under the ROC curve. A ranker that was fitted
-        with groups warns if ``qid`` is None, because it was not trained to compare rows of different groups.
+        Only pairs of rows with different labels count and, if there are groups, only pairs within a group. A
+        pair with equal scores counts half. For two labels, the result is the area under the ROC curve. A
+        ranker that was fitted with groups warns if ``qid`` is None, because it was not trained to compare
+        rows of different groups.
 
         Parameters
         ----------
@@ -89,9 +90,9 @@ class RankPredictor(LinearLearner):
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             The rows.
         y : array-like of numbers of shape (n_samples,)
-            Relevance grades, not negative.
+            Relevance grades; they must not be negative.
         qid : array-like of shape (n_samples,), default=None
-            Queries; None takes all rows as one query.
+            Queries; None means that all rows belong to one query.
         k : int or None, default=10
             Number of rows at the top that count; None counts all rows.
         gain : {"exponential", "linear"}, default="exponential"
@@ -121,17 +122,17 @@ class RankPredictor(LinearLearner):
             )
 
     def fit_thresholds(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Find the scores that separate the labels, so that ``predict`` can return labels.
+        """Find thresholds that separate the labels; :meth:`predict` then returns labels.
 
-        The thresholds minimise the absolute error, counted in ranks, on the given rows. Use held-out rows if
-        you have them.
+        The thresholds minimise the absolute error, in ranks, on the given rows. Use held-out rows if you
+        have them.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             The rows.
         y : array-like of numbers of shape (n_samples,)
-            Their labels, which must all be among ``ranks_``.
+            The labels of the rows. All of them must be among ``ranks_``.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the rows.
 

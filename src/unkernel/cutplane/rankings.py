@@ -1,4 +1,4 @@
-"""Encode rankings for the core, and measure the order of scores."""
+"""Encode labels and groups for the core, and measure the order of scores."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NO_PAIR = "there is no pair to order: in each group, all rows have the same clas
 PairWeight = Mapping[tuple[float, float], float] | str
 
 _MAX_WEIGHTED_RANKS = 1024
-_MAX_GAIN_EXPONENT = 60  # largest label for gains 2^label - 1
+_MAX_GAIN_EXPONENT = 60  # largest label if gains are 2^label - 1
 _GAINS = ("exponential", "linear")
 _WITHOUT_RELEVANT = {"skip": None, "zero": 0.0, "one": 1.0}
 
@@ -29,8 +29,8 @@ def ordered_pairs(
 ) -> float:
     """Compute the share of pairs of rows that scores put in the right order.
 
-    Only pairs with different labels count; equal scores count half. For two labels this is the area under the
-    ROC curve.
+    Only pairs with different labels count; a pair with equal scores counts half. For two labels, the result
+    is the area under the ROC curve.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ def check_numbers(y: ArrayLike) -> NDArray[np.float64]:
 
 
 def check_not_text(labels: NDArray[Any]) -> None:
-    if labels.dtype.kind not in "biuf":  # text would be ordered by its letters
+    if labels.dtype.kind not in "biuf":  # text would be sorted alphabetically
         raise ValueError(f"y must be numeric, so that it has an order; got {labels.dtype}")
 
 
@@ -111,7 +111,7 @@ def encode_ranking(
     weights: NDArray[np.float64] | None,
     pair_weight: PairWeight | None,
 ) -> dict[str, Any]:
-    """Return the arguments of ``ordinal_oracle`` of the core."""
+    """Return the arguments of the core's ``ordinal_oracle``."""
     values, ranks = np.unique(labels, return_inverse=True)
     empty = np.empty(0)
     group_numbers = None if groups is None else np.unique(groups, return_inverse=True)[1].astype(np.int32)
@@ -134,12 +134,14 @@ def encode_ranking(
 def weigh_rank_pairs(
     values: NDArray[Any], totals: NDArray[np.float64], counts: NDArray[Any], pair_weight: PairWeight | None
 ) -> NDArray[np.float64]:
-    """Return the weights of pairs of rows of one group, [higher rank, lower rank], on the scale of the risk.
+    """Return the weight of a pair of rows by [higher rank, lower rank], scaled for the risk.
+
+    All rows belong to one group.
 
     Parameters
     ----------
     values : ndarray
-        The labels, ascending.
+        The labels in ascending order.
     totals, counts : ndarray
         For each label, the total weight of its rows, and the number of its rows with positive weight.
     pair_weight : dict, str or None
@@ -160,7 +162,7 @@ def weigh_rank_pairs(
 
 
 def list_ranks(labels: NDArray[Any], weights: NDArray[np.float64] | None) -> NDArray[Any]:
-    """Return the labels of rows with a positive weight, ascending."""
+    """Return the labels of rows with a positive weight, in ascending order."""
     return np.unique(labels if weights is None else labels[weights > 0])
 
 
@@ -184,7 +186,7 @@ def _tabulate_pair_weights(
         if not (isinstance(weight, Real) and weight >= 0 and np.isfinite(weight)):
             raise ValueError(f"pair_weight has finite weights that are not negative, got {weight!r}")
         high, low = codes.get(float(pair[0])), codes.get(float(pair[1]))
-        if high is not None and low is not None:  # otherwise a label does not occur
+        if high is not None and low is not None:  # ignore labels that do not occur
             table[high, low] = weight
     return table.ravel()
 
@@ -192,11 +194,11 @@ def _tabulate_pair_weights(
 def _compute_ndcg_shares(
     labels: NDArray[Any], groups: NDArray[np.int32] | None, weights: NDArray[np.float64] | None
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the gain of each row, divided by the best sum of its group, and its discount in the best order.
+    """Return the relative gain of each row, and its discount in the ideal order of its group.
 
-    If rows i and j of the best order are swapped, NDCG decreases by (gain_i - gain_j)(discount_i -
-    discount_j). Rows with equal labels share the mean of their discounts, so this is the mean over all best
-    orders.
+    Gains are divided by the DCG of the ideal order. If rows i and j are swapped in the ideal order, NDCG
+    decreases by (gain_i - gain_j)(discount_i - discount_j). All rows with the same label have the mean of
+    their discounts: the result is then the mean over all ideal orders.
     """
     values, ranks = np.unique(labels, return_inverse=True)
     _check_few_ranks(values)
@@ -227,24 +229,25 @@ def ndcg_score(
 ) -> float:
     """Compute NDCG@k: the discounted gain of the first k rows, relative to the ideal order.
 
-    The gain of the row at position p (counted from 1) is divided by log2(1 + p). Rows with equal scores share
-    the mean of their gains, so the result does not depend on how ties are broken.
+    The gain of the row at position p (counted from 1) is divided by log2(1 + p). Each of several rows with
+    equal scores gets the mean of their gains, so the result does not depend on how ties are broken.
 
     Parameters
     ----------
     y : array-like of numbers of shape (n_samples,)
-        Relevance grades, not negative; rows with a grade above 0 are relevant.
+        Relevance grades; they must not be negative. Rows with a grade above 0 are relevant.
     scores : array-like of numbers of shape (n_samples,)
         The scores of the rows.
     qid : array-like of shape (n_samples,), default=None
-        Queries; None takes all rows as one query.
+        Queries; None means that all rows belong to one query.
     k : int or None, default=10
         Number of rows at the top that count; None counts all rows.
     gain : {"exponential", "linear"}, default="exponential"
         Gain of a row: ``2 ** y - 1``, as in LETOR and LightGBM, or ``y`` itself, as in scikit-learn.
     without_relevant : {"skip", "zero", "one"}, default="skip"
-        Value of a query without relevant rows, for which NDCG is 0 / 0. "skip" leaves it out of the mean,
-        "zero" is the convention of LETOR and scikit-learn, "one" that of LightGBM and XGBoost.
+        Value of a query without relevant rows, whose NDCG is undefined (0 / 0). "skip" leaves the query out
+        of the mean. "zero" is the convention of LETOR and scikit-learn, "one" the convention of LightGBM and
+        XGBoost.
 
     Returns
     -------
@@ -267,7 +270,7 @@ def ndcg_score(
     labels, score_array = check_numbers(y), np.asarray(check_numbers(scores), dtype=np.float64)
     check_consistent_length(labels, score_array)
     if k is not None and (isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1):
-        raise ValueError(f"k must be a number of places from 1 on, or None for all, got {k!r}")
+        raise ValueError(f"k must be a number of rows from 1 on, or None for all, got {k!r}")
     if without_relevant not in _WITHOUT_RELEVANT:
         raise ValueError(f"without_relevant must be 'skip', 'zero' or 'one', got {without_relevant!r}")
     values, has_relevant = compute_group_ndcg(labels, score_array, check_groups(qid, score_array), k, gain)
@@ -286,9 +289,9 @@ def compute_group_ndcg(
     k: int | None,
     gain: str = "exponential",
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """Return NDCG@k of each group, in ascending order, and whether the group has a relevant row.
+    """Return the NDCG@k of each group, and whether the group has a relevant row.
 
-    NDCG@k of groups without a relevant row is 0.
+    Groups are in ascending order. Without a relevant row, the NDCG@k is 0.
     """
     gains = _compute_gains(labels, gain)
     group_numbers = (
@@ -317,7 +320,7 @@ def _compute_gains(labels: NDArray[Any], gain: str) -> NDArray[np.float64]:
 def _sum_discounted_gains(
     gains: NDArray[np.float64], scores: NDArray[np.float64], groups: NDArray[Any], k: int | None
 ) -> NDArray[np.float64]:
-    """Sum the discounted gains of each group in the order of the scores; tied rows get their mean gain."""
+    """Return each group's sum of discounted gains in the order of scores; tied rows get their mean gain."""
     order = np.lexsort((-scores, groups))
     group, score = groups[order], scores[order]
     first_of_group = np.r_[True, group[1:] != group[:-1]]

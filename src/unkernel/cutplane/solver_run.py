@@ -22,8 +22,8 @@ from unkernel.learners.progress import OnProgress
 
 Weights = NDArray[np.float64]
 
-# Estimates of the memory per column: the numbers and the weight of the column. In files, where columns are
-# not renumbered, also a dozen cuts and vectors of the solver.
+# Estimated memory per column: the old and the new number of the column, and its weight. Columns of files are
+# not renumbered; for them, the estimate includes a dozen cuts and vectors of the solver.
 _BYTES_PER_COLUMN_IN_MEMORY = 24
 _BYTES_PER_COLUMN_IN_FILES = 128
 
@@ -37,7 +37,7 @@ def is_path(X: Any) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class TrainingRows:
-    """Rows in the form of the solvers, and the meaning of their columns.
+    """Rows in the form that the solvers take, and the meaning of their columns.
 
     Attributes
     ----------
@@ -46,7 +46,7 @@ class TrainingRows:
     n_features : int
         Number of columns of the model.
     columns : ndarray of ints
-        The column of the model for each column of the store; negative for columns that the model lacks.
+        The model's column for each column of the store; negative for columns that the model lacks.
     identity : dict
         Identifies the rows in checkpoints.
     """
@@ -58,25 +58,25 @@ class TrainingRows:
 
     @property
     def is_file(self) -> bool:
-        """Whether rows are read from a file at every pass."""
+        """Whether the rows are read from a file in every pass."""
         return not isinstance(self.store, PackedRows)
 
     def to_columns(self, weights: Weights) -> Weights:
-        """Convert weights of the solver to weights of the columns of the model, without the intercept."""
+        """Convert the solver's weights to weights of the model's columns, without the intercept."""
         has_column = self.columns >= 0
         result = np.zeros(self.n_features)
         result[self.columns[has_column]] = weights[: len(self.columns)][has_column]
         return result
 
     def to_store(self, coefficients: Weights, constant: Weights) -> Weights:
-        """Convert weights of the model to weights of the solver; the inverse of :meth:`to_columns`."""
+        """Convert the model's weights to weights of the solver; the inverse of :meth:`to_columns`."""
         return np.concatenate([np.where(self.columns >= 0, coefficients[self.columns], 0.0), constant])
 
 
 def pack_rows(
     X: Any, threads: int, *, identify: bool, order: NDArray[np.int64] | None = None
 ) -> TrainingRows:
-    """Pack the rows of a matrix, or the rows that `order` lists."""
+    """Pack the rows of a matrix or, if `order` is given, the rows with these numbers."""
     rows = canonical_rows(X)
     _check_width(rows.shape[1], _BYTES_PER_COLUMN_IN_MEMORY)
     store, columns = pack_rows_by_frequency(rows, order=order, threads=threads)
@@ -87,7 +87,7 @@ def pack_rows(
 
 
 class MergedRows(NamedTuple):
-    """Distinct rows, each of which represents all equal rows of its class."""
+    """Distinct rows. Each of them represents all equal rows of its class."""
 
     order: NDArray[np.int64] | None  # the numbers of the kept rows; None if all rows are kept
     codes: NDArray[np.int32]  # the class of each kept row
@@ -95,11 +95,11 @@ class MergedRows(NamedTuple):
 
 
 def merge_equal_rows(rows: CsrRows, codes: NDArray[np.int32], weights: Weights | None) -> MergedRows:
-    """Merge equal rows of the same class: one row each, with the sum of their weights.
+    """Merge equal rows of the same class into one row with the sum of their weights.
 
-    Merged rows are sorted by their content, and rows of weight 0 are left out. So dual coordinate descent,
-    which depends on the order of rows, gives identical results for repeated rows and for weighted rows. If
-    all rows differ and have no weights, nothing changes.
+    Merged rows are sorted by their content, and rows of weight 0 are left out. Dual coordinate descent
+    depends on the order of rows; thanks to the sorting, it gives identical results for repeated rows and for
+    weighted rows. If all rows differ and have no weights, nothing changes.
 
     Parameters
     ----------
@@ -112,7 +112,7 @@ def merge_equal_rows(rows: CsrRows, codes: NDArray[np.int32], weights: Weights |
     if weights is not None and (weights == 1.0).all():
         weights = None
     matrix = rows.to_scipy()
-    # Equal rows have the same inner product with a random vector; different rows hardly ever.
+    # Equal rows have the same inner product with a random vector, and different rows hardly ever do.
     keys = matrix @ np.random.default_rng(0).uniform(1.0, 2.0, rows.shape[1])
     order = np.lexsort((codes, keys))
     if weights is not None:
@@ -132,7 +132,7 @@ def merge_equal_rows(rows: CsrRows, codes: NDArray[np.int32], weights: Weights |
 def open_row_files(
     source: Any, threads: int, *, cache: Any, zero_based: Any = "auto", on_reading: Any = None
 ) -> tuple[TrainingRows, RowFile]:
-    """Open the packed copy of svmlight files; make the copy if it does not exist."""
+    """Open the packed copy of svmlight files, making the copy if it does not exist."""
     opened = open_rows(
         source,
         cache=cache,
@@ -160,7 +160,7 @@ def _check_width(columns: int, bytes_per_column: int) -> None:
 
 
 def compute_pair_accuracy(tol: float) -> float:
-    """Return the allowed relative error of the risk of pairs, a small share of the gap `tol`."""
+    """Return the allowed relative error of the risk of pairs: a small share of the gap `tol`."""
     return tol / 20
 
 
@@ -179,12 +179,12 @@ class SolverOptions:
     C, tol, max_iter, threads
         As in the estimators.
     intercept : float
-        The value of a feature that all rows have; 0 for none.
+        The value of the constant feature that serves as intercept; 0 if there is no intercept.
     most_cuts : int
     on_progress : callable or None
         Called with the progress of the solver.
     checkpoint : path, or None
-        Folder in which cuts are checkpoint, so that a killed run can be continued.
+        Folder in which cuts are saved; a killed run can be continued from it.
     """
 
     C: float
@@ -199,17 +199,17 @@ class SolverOptions:
 
 @dataclass(frozen=True, eq=False)
 class Solution(Outcome):
-    """The outcome of training, with the weights."""
+    """The outcome of training, including the weights."""
 
     weights: Weights
 
 
 class Minimiser(Protocol):
-    """Runs the one-slack loop on rows, which are on this machine or on a cluster."""
+    """Runs the one-slack loop on rows on this machine or on a cluster."""
 
     @property
     def rows(self) -> TrainingRows:
-        """The rows, or a description of rows on a cluster."""
+        """The rows, or a description of the rows if they are on a cluster."""
 
     @property
     def dimension(self) -> int:
@@ -236,7 +236,7 @@ class LocalMinimiser:
 
     @property
     def identity(self) -> dict[str, Any]:
-        """The identity of the rows for checkpoints."""
+        """The identity of the rows, which a checkpoint must match."""
         return self.rows.identity
 
     @property
@@ -278,7 +278,7 @@ def solve_by_cuts(
     bundle: Bundle | None = None,
     place: tuple[int, int] = (0, 1),
 ) -> Solution:
-    """Run the one-slack loop; continue from the checkpoint of an earlier run if there is one."""
+    """Run the one-slack loop, continuing from the checkpoint of an earlier run if there is one."""
     bundle = minimiser.new_bundle(options.most_cuts) if bundle is None else bundle
     start_weights = np.zeros(minimiser.dimension) if start is None else start
     rounds = 0

@@ -35,10 +35,10 @@ from unkernel.learners.progress import OnProgress
 from unkernel.learners.targets import check_weights, compute_class_weights, encode_classes
 from unkernel.models import Decision
 
-ProblemStart = tuple[Bundle, NDArray[np.float64] | None]  # the cuts so far, and the start weights
+ProblemStart = tuple[Bundle, NDArray[np.float64] | None]  # the cuts so far, and the initial weights
 
 OBJECTIVES = ("error_rate", "f1", "break_even", "precision_at_k", "roc_area")
-# With fewer rows, cutting planes take milliseconds, and do not depend on the order of rows.
+# With fewer rows, "auto" uses cutting planes: they take milliseconds, and ignore the order of rows.
 _ROWS_FOR_DUAL = 1000
 
 
@@ -50,8 +50,8 @@ class CuttingPlaneSVC(PreparedClassifier, LinearLearner):
     .. math:: \min_w \; \tfrac{1}{2} \|w\|^2 + C \sum_i \ell(1 - y_i w^\top x_i)
 
     by cutting planes: each iteration makes one pass over the rows and adds one linear lower bound of the
-    loss. The number of iterations does not grow with the number of rows. The intercept is regularised like
-    every other weight, as in scikit-learn's ``LinearSVC``, and ``C`` has the same meaning; the C of Joachims'
+    loss. The number of iterations does not grow with the number of rows. As in scikit-learn's ``LinearSVC``,
+    the intercept is regularised like every other weight, and ``C`` has the same meaning. The C of Joachims'
     papers is ``n_samples`` times as large. Problems with more than two classes are solved one versus the
     rest.
 
@@ -62,17 +62,17 @@ class CuttingPlaneSVC(PreparedClassifier, LinearLearner):
     loss : {"hinge", "squared_hinge"}, default="hinge"
         Loss of a row that violates the margin, for ``objective="error_rate"``.
     objective : str, default="error_rate"
-        The optimised measure, as in SVMperf: ``"error_rate"``, the area under the ROC curve (``"roc_area"``),
-        the F1 score (``"f1"``), the precision at the point where it equals the recall (``"break_even"``), or
-        the precision among the ``k`` highest scores (``"precision_at_k"``).
+        The measure to optimise, as in SVMperf: ``"error_rate"``, the area under the ROC curve
+        (``"roc_area"``), the F1 score (``"f1"``), the precision at the point where it equals the recall
+        (``"break_even"``), or the precision among the ``k`` highest scores (``"precision_at_k"``).
     k : int, default=None
         Number of highest-scoring rows that count, for ``objective="precision_at_k"``. The objective works
-        best if `k` is near the number of positive rows and features are centred: otherwise, equal scores of
-        all rows can satisfy the bound.
+        best if `k` is near the number of positive rows and features are centred. Otherwise the optimum may
+        be a model that gives all rows the same score.
     solver : {"auto", "cutting_plane", "dual"}, default="auto"
         Cutting planes or dual coordinate descent. "dual" needs ``objective="error_rate"`` and rows in
-        memory; there it is often faster, especially on text with a large C, and "auto" chooses it from 1,000
-        rows on. Both stop at the same certified gap.
+        memory. It is often faster, especially on text with a large C. "auto" chooses "dual" where it is
+        possible and there are at least 1,000 rows. Both solvers stop at the same certified gap.
     fit_intercept : bool, default=True
         Whether to fit an intercept.
     intercept_scaling : float, default=1.0
@@ -83,9 +83,9 @@ class CuttingPlaneSVC(PreparedClassifier, LinearLearner):
     max_iter : int, default=1000
         Largest number of passes over the training set.
     max_cuts : int, default=200
-        Largest number of cuts that are kept; each takes 8 bytes per feature.
+        Largest number of stored cuts. Each cut takes 8 bytes per feature.
     class_weight : dict, "balanced" or None, default=None
-        Factors of C for each class; "balanced" gives all classes the same total weight. Only for
+        Factor of C for each class; "balanced" gives all classes the same total weight. Only for
         ``objective="error_rate"``.
     warm_start : bool, default=False
         Whether the next ``fit`` starts from the weights of the previous one.
@@ -100,7 +100,7 @@ class CuttingPlaneSVC(PreparedClassifier, LinearLearner):
     random_state : int, RandomState or None, default=None
         Seed of the order in which ``solver="dual"`` visits rows.
     verbose : int, default=0
-        1 prints how training ended; 2 adds one line per second.
+        1 prints how training ended; 2 also prints one line per second.
 
     Attributes
     ----------
@@ -136,8 +136,8 @@ class CuttingPlaneSVC(PreparedClassifier, LinearLearner):
     Notes
     -----
     The objectives ``"roc_area"``, ``"break_even"`` and ``"precision_at_k"`` depend only on the order of the
-    scores. For these objectives, the intercept is set after training, so that the number of training rows
-    with a positive score is the number of positive rows (or ``k``).
+    scores. For these objectives, the intercept is set after training: it makes as many training scores
+    positive as there are positive rows (or ``k``).
 
     References
     ----------
@@ -192,14 +192,14 @@ class CuttingPlaneSVC(PreparedClassifier, LinearLearner):
 
     def _clone_for_path(self) -> Self:
         copy = super()._clone_for_path()
-        if hasattr(copy, "solver"):  # estimators on a cluster have one solver only
+        if hasattr(copy, "solver"):  # estimators on a cluster have no such parameter
             copy.solver = "cutting_plane"
         return copy
 
     def _prepare(
         self, X: Any, y: Any, sample_weight: Any, *, on_reading: Any = None, zero_based: Any = "auto"
     ) -> Any:
-        """Return the rows in the form of the solver, and the class and the cost of each row."""
+        """Return the rows in the form that the solver takes, and the class and the cost of each row."""
         matrix, labels = self._read_rows(X, y, on_reading, zero_based)
         weights = None if sample_weight is None else check_weights(sample_weight, labels)
         codes = self._check_targets(labels, weights)
@@ -235,7 +235,7 @@ class CuttingPlaneSVC(PreparedClassifier, LinearLearner):
         costs: NDArray[np.float64] | None,
         start: list[ProblemStart],
     ) -> tuple[list[Solution], list[float]]:
-        """Return the solution of each problem, and the number to add to its scores."""
+        """Return the solution of each problem, and the shift of each problem's scores."""
         solutions = [
             self._solve(minimiser, options, OneVsRestTargets(codes, costs, problem), bundle, weights)
             for problem, (bundle, weights) in zip(self._list_problems(), start, strict=True)
@@ -249,7 +249,10 @@ class CuttingPlaneSVC(PreparedClassifier, LinearLearner):
         codes: NDArray[np.int32],
         solutions: list[Solution],
     ) -> list[float]:
-        """Compute intercepts for objectives that only order scores, from the number of positive scores."""
+        """Return the shift that gives each problem the right number of positive scores.
+
+        Only objectives that depend on the order of scores alone need shifts; for others, shifts are 0.
+        """
         if self.objective in ("error_rate", "f1") or not self.fit_intercept:
             return [0.0] * len(solutions)
         shifts = []
@@ -268,7 +271,7 @@ class CuttingPlaneSVC(PreparedClassifier, LinearLearner):
     def _read_rows(
         self, X: Any, y: ArrayLike | None, on_reading: Any, zero_based: Any
     ) -> tuple[TrainingRows | CsrRows, NDArray[Any]]:
-        """Return the rows, packed if they come from files, and their labels."""
+        """Return the rows and their labels; rows from files are packed."""
         if is_path(X):
             if y is not None:
                 raise ValueError("files have their own labels: y must be None")
@@ -404,5 +407,5 @@ class CuttingPlaneSVC(PreparedClassifier, LinearLearner):
 
 
 def make_next_start(start: list[ProblemStart], solutions: list[Solution]) -> list[ProblemStart]:
-    """Return the cuts and weights from which the next training on the same rows starts."""
+    """Return the cuts and weights to start the next training on the same rows from."""
     return [(bundle, solution.weights) for (bundle, _), solution in zip(start, solutions, strict=True)]

@@ -28,12 +28,12 @@ class OneVsRestTargets:
     place: tuple[int, int]
 
     def positive(self) -> NDArray[np.bool_]:
-        """Return whether each row is of the positive class."""
+        """Return, for each row, whether it belongs to the positive class."""
         problem, problems = self.place
         return np.asarray(self.codes == (1 if problems == 1 else problem))
 
     def signed_costs(self) -> NDArray[np.float64]:
-        """Return the weight of each row, negative for rows of other classes."""
+        """Return the weight of each row, with a negative sign for rows of other classes."""
         return np.where(self.positive(), 1.0, -1.0) * (1.0 if self.costs is None else self.costs)
 
 

@@ -1,4 +1,4 @@
-"""Find thresholds that convert the scores of a ranking to ordinal classes."""
+"""Find thresholds that divide the scores of a ranking into ordinal classes."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 def find_thresholds(
     scores: NDArray[np.float64], ranks: NDArray[Any], weights: NDArray[np.float64], count: int
 ) -> NDArray[np.float64]:
-    """Find, for each border between ranks, the threshold with the least weight of rows on the wrong side.
+    """Find, for each pair of adjacent ranks, the threshold with the least weight of rows on the wrong side.
 
-    The absolute error in ranks is the sum of these weights over all borders. So each border can be chosen
-    independently, and the best borders ascend.
+    The absolute error in ranks is the sum of these weights over all thresholds. Each threshold can therefore
+    be chosen independently, and the best thresholds are in ascending order.
     """
     order = np.argsort(scores, kind="stable")
     sorted_scores, sorted_ranks, sorted_weights = scores[order], ranks[order], weights[order]
-    # Possible borders: before all rows, after all rows, and between two rows with different scores.
+    # Possible thresholds: below all scores, above all scores, and between any two adjacent different scores.
     positions = np.flatnonzero(np.diff(sorted_scores) > 0) + 1
     positions = np.concatenate([[0], positions, [len(scores)]])
     borders = _compute_midpoints(sorted_scores, positions)
@@ -37,7 +37,7 @@ def find_thresholds(
 def _compute_midpoints(scores: NDArray[np.float64], positions: NDArray[np.intp]) -> NDArray[np.float64]:
     low, high = scores[positions[1:-1] - 1], scores[positions[1:-1]]
     middle = (low + high) / 2
-    # A score that equals a border is below it, so the border between adjacent floats is the lower float.
+    # A score equal to a threshold counts as below it. Between two adjacent floats, take the lower one.
     middle = np.where(middle < high, middle, low)
     margin = 1.0 + abs(scores[0]) + abs(scores[-1])
     return np.concatenate([[scores[0] - margin], middle, [scores[-1] + margin]])

@@ -1,4 +1,4 @@
-"""Train on a Dask cluster: the rows stay on the workers; only weights, gradients and few rows are sent."""
+"""Train on a Dask cluster. The rows stay on the workers; only weights, gradients and few rows are sent."""
 
 try:
     import dask.distributed  # noqa: F401

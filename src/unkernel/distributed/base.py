@@ -1,4 +1,4 @@
-"""The base of the estimators on a cluster."""
+"""Base classes of the estimators that train on a cluster."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from unkernel.distributed.cluster.workers import wait_for_worker
 
 
 def cluster_constraints(local: Any, *dropped: str) -> dict[str, list[Any]]:
-    """Return the parameter constraints of a local estimator without `dropped` parameters, plus ``client``."""
+    """Return the parameter constraints of a local estimator, without `dropped` and with ``client``."""
     constraints = local._parameter_constraints.items()
     return {name: allowed for name, allowed in constraints if name not in dropped} | {
         "client": "no_validation"
@@ -26,40 +26,42 @@ def cluster_constraints(local: Any, *dropped: str) -> dict[str, list[Any]]:
 
 
 class _Columns:
-    """The number of columns of rows on the workers."""
+    """Stands for rows on the workers; knows only their number of columns."""
 
     def __init__(self, features: int) -> None:
         self.features = features
 
 
 class OnCluster:
-    """Base of estimators on a cluster: finds the client, and makes the workers pack their rows into parts.
+    """Base class of estimators on a cluster: finds the client, and lets the workers pack rows into parts.
 
     Parameters
     ----------
     n_jobs : int or None, default=None
-        Number of threads of a worker for a task; None means all of its threads, and 1 for the client.
+        Number of threads per task. None means all threads of the worker, and one thread on the client.
     client : distributed.Client, default=None
         The Dask client; None uses the most recent client.
 
     Attributes
     ----------
     traffic_ : dict
-        Bytes sent during training, by purpose, summed over the workers.
+        Number of bytes sent during training, summed over the workers, for each purpose.
     n_parts_ : int
         Number of parts of the rows, one per worker.
     n_recoveries_ : int
         Number of requests repeated because a worker was lost.
     """
 
-    # With several parts per worker, some of them can move to workers that join later. One part per worker is
+    # Several parts per worker allow some parts to move to workers that join later. One part per worker is
     # better for learners with a high cost per part.
     _max_parts_per_worker: ClassVar[int] = 1
 
     def _get_client(self) -> Client:
         client: Client | None = self.client  # type: ignore[attr-defined]
         if client is not None and not isinstance(client, Client):
-            raise TypeError(f"client must be a distributed.Client, or None for the last one, got {client!r}")
+            raise TypeError(
+                f"client must be a distributed.Client, or None for the most recent one, got {client!r}"
+            )
         if client is not None:
             return client
         try:
@@ -72,7 +74,7 @@ class OnCluster:
     def _gather_blocks(
         self, X: Any, targets: dict[str, Any], zero_based: Any, *, identify: bool
     ) -> tuple[Sources, GatheredBlocks]:
-        """Gather the rows on the workers; with `identify`, compute fingerprints of the rows."""
+        """Return the blocks of rows on the workers; with `identify`, include fingerprints of the rows."""
         client = self._get_client()
         wait_for_worker(client)
         sources = open_sources(client, X, targets, zero_based, self._max_parts_per_worker)
@@ -110,19 +112,19 @@ class OnCluster:
         self.n_recoveries_ = cluster.recoveries
 
     def __sklearn_clone__(self) -> Any:
-        """Copy the parameters, and share the client."""
+        """Return an unfitted copy with the same parameters, which shares the client."""
         params = self.get_params(deep=False)  # type: ignore[attr-defined]
         client = params.pop("client")
         copied = {name: clone(value, safe=False) for name, value in params.items()}
         return type(self)(**copied, client=client)  # type: ignore[call-arg]
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the state without the client, which belongs to this process."""
+        """Return the state without the client, which cannot leave this process."""
         return super().__getstate__() | {"client": None}  # type: ignore[operator,no-any-return]
 
 
 class ClassifierOnCluster(OnCluster):
-    """Classifiers whose examples are on the workers."""
+    """Base class of classifiers whose examples are on the workers."""
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit the model to labelled examples on the workers.
@@ -130,17 +132,18 @@ class ClassifierOnCluster(OnCluster):
         Parameters
         ----------
         X : dask array, bag, list of delayed or futures, path, array, sparse matrix, list of trees, or Forest
-            Training examples: rows, or trees for :class:`DaskTreeSVC`. A Dask array is chunked by rows; its
-            chunks are dense or SciPy matrices. A bag or a list has blocks ``(X, y)`` or
-            ``(X, y, None, weights)`` of rows; for trees, a bag has pairs ``(tree, label)``, and a list has
-            blocks ``(trees, y[, weights])``. A path, a pattern such as ``"part-*.svm.gz"`` or a list of paths
-            names files that the workers can read, in the svmlight format (``s3://`` and the like need
-            fsspec) or, for trees, in a format of :func:`~unkernel.read_trees` that has labels; a list of
-            files of trees has ``pathlib.Path``. Examples of this process are sent to the workers.
+            Training examples: rows, or trees for :class:`DaskTreeSVC`. A Dask array must be chunked by rows;
+            its chunks are dense or SciPy matrices. For rows, the items of a bag or list are blocks ``(X, y)``
+            or ``(X, y, None, weights)``. For trees, the items of a bag are pairs ``(tree, label)``, and the
+            items of a list are blocks ``(trees, y[, weights])``. A path, a pattern such as
+            ``"part-*.svm.gz"`` or a list of paths names files that the workers can read. Files of rows have
+            the svmlight format, and files of trees have a format of :func:`~unkernel.read_trees` with labels.
+            In a list of files of trees, each path is a ``pathlib.Path``. Addresses such as ``s3://`` need
+            fsspec. Examples in the memory of this process are sent to the workers.
         y : dask array or array of shape (n_samples,), default=None
             Class labels; None if the examples come with labels.
         sample_weight : dask array or array of shape (n_samples,), default=None
-            Weights of the examples, as on one machine.
+            Weights of the examples, with the same meaning as on one machine.
 
         Returns
         -------

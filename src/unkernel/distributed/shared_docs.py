@@ -1,4 +1,4 @@
-"""Complete the docstrings of estimators on a cluster by entries of the local estimators."""
+"""Complete the docstrings of estimators on a cluster with entries from the local estimators."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from typing import Any, TypeVar
 
 _Estimator = TypeVar("_Estimator", bound=type)
 _TITLE = re.compile(r"^(\w[\w ]*)\n-+\n", re.MULTILINE)
-_ENTRY = re.compile(r"^(?=\S)", re.MULTILINE)  # descriptions are indented
+_ENTRY = re.compile(r"^(?=\S)", re.MULTILINE)  # an entry begins at each line without indentation
 
 
 def complete_docs(*others: type, without: tuple[str, ...] = ()) -> Callable[[_Estimator], _Estimator]:
     """Return a decorator that completes the parameters and attributes in the docstring of a class.
 
-    Parameters are listed in the order of the signature, and attributes in the order of the other classes.
-    `without` names attributes of the other classes that this class does not have.
+    Missing entries are copied from the classes `others`. Parameters are listed in the order of the signature,
+    and attributes in the order of `others`. `without` names attributes that the class does not have.
     """
 
     def complete(estimator: _Estimator) -> _Estimator:
-        if estimator.__doc__ is None:  # with python -OO
+        if estimator.__doc__ is None:  # python -OO strips docstrings
             return estimator
         sections = _read_sections(estimator)
         for title in ("Parameters", "Attributes"):

@@ -1,1 +1,1 @@
-"""Shared parts of all estimators: targets, progress, fitted attributes, predictions, files."""
+"""Code that all estimators share: targets, progress, fitted attributes, predictions, files."""

@@ -41,9 +41,9 @@ class Outcome:
     objective : float
         The primal objective.
     bound : float
-        A lower bound of the minimum: the dual objective, or the objective of the cuts.
+        A lower bound of the minimum of the objective: the dual objective, or the objective of the cuts.
     rounds : int
-        Passes, Newton steps or rounds of the solver.
+        Number of passes, Newton steps or rounds of the solver.
     converged : bool
         Whether the stop rule of the solver was met.
     history : ndarray of shape (n_passes, 3)
@@ -58,13 +58,13 @@ class Outcome:
 
     @property
     def gap(self) -> float:
-        """The relative gap (P - D) / P, at least 0."""
+        """The relative gap (P - D) / P of objective P and bound D, at least 0."""
         return max(self.objective - self.bound, 0.0) / self.objective if self.objective > 0 else 0.0
 
 
 @dataclass(frozen=True, eq=False)
 class LazyClassifier:
-    """A fitted model and its classifier, which is built at the first prediction."""
+    """A fitted model, and its classifier, which is built for the first prediction."""
 
     model: Model
     threads: int
@@ -72,7 +72,7 @@ class LazyClassifier:
 
     @cached_property
     def classifier(self) -> CompiledClassifier | TreeClassifier:
-        """The classifier; models of support vectors are compiled, other models are used directly."""
+        """The classifier. Models of support vectors are compiled; other models are used directly."""
         if self.compiled is not None:
             return self.compiled
         if isinstance(self.model, TreeModel):
@@ -84,15 +84,15 @@ class LazyClassifier:
 
 
 class Learner(Reportable, Estimator):
-    """Base of all estimators.
+    """Base class of all estimators.
 
-    Subclasses add parameters, ``fit`` and, if their models differ, ``_restore``. After training, they call
-    :meth:`_finish_fit` with the outcomes and a function that makes the model. Predictions only need the
-    model, so a loaded estimator has the model, its parameters and its attributes.
+    Subclasses add parameters, ``fit`` and, if loading needs more than the model, ``_restore``. After
+    training, they call :meth:`_finish_fit` with the outcomes and a function that makes the model. Predictions
+    need only the model. A loaded estimator therefore has the model, the parameters and the fitted attributes.
     """
 
-    _kind: ClassVar[str]  # name of the learner in the origin of models; the same for estimators on a cluster
-    _steps: str = "passes"  # unit of n_iter_, in messages
+    _kind: ClassVar[str]  # name of the learner in its models; estimators on a cluster use the same name
+    _steps: str = "passes"  # unit of n_iter_ in messages
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "model_")  # classes_ and similar attributes exist before training ends
@@ -113,8 +113,8 @@ class Learner(Reportable, Estimator):
     ) -> Self:
         """Set the fitted attributes, and warn if training did not converge.
 
-        ``make_model`` takes the description of the training to store in the model, including ``facts``.
-        ``about`` begins the line that ``verbose`` prints.
+        ``make_model`` is called with the description of the training, including ``facts``, which the model
+        stores. ``about`` begins the line that ``verbose`` prints.
         """
         self.objective_ = float(sum(outcome.objective for outcome in outcomes))
         self.gap_ = float(max(outcome.gap for outcome in outcomes))
@@ -140,7 +140,7 @@ class Learner(Reportable, Estimator):
         )
 
     def _describe_training(self, facts: dict[str, Any]) -> dict[str, Any]:
-        """Return the facts about the training that the model stores."""
+        """Return the description of the training that the model stores."""
         origin = {"learner": self._kind, "C": float(self.C)} | facts
         origin |= {"objective": self.objective_, "gap": self.gap_, "n_iter": self.n_iter_}
         origin["history"] = self.history_.to_json()
@@ -153,7 +153,7 @@ class Learner(Reportable, Estimator):
         self._lazy_classifier = LazyClassifier(model, thread_count(self.n_jobs), compiled)
 
     def _copy_with_each(self, Cs: Iterable[float], prepared: Self) -> Iterator[Self]:
-        """Yield one unfitted copy for each C, with the attributes that `prepared` derived from examples."""
+        """Yield one unfitted copy for each C, with the attributes that `prepared` has from the examples."""
         for C in Cs:
             copy = clone(self).set_params(C=C)
             copy._validate_params()
@@ -169,7 +169,7 @@ class Learner(Reportable, Estimator):
         return self._lazy_classifier.classifier
 
     def _scores(self, X: Any) -> NDArray[np.float64]:
-        """Return the scores of the model, (examples, scores)."""
+        """Return the scores of the model, of shape (examples, scores)."""
         raise NotImplementedError
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
@@ -202,7 +202,7 @@ class Learner(Reportable, Estimator):
         ndarray of shape (n_samples,)
             The predicted classes.
         """
-        scores = self._scores(X)  # first, because this raises an error for unfitted estimators
+        scores = self._scores(X)  # before any other use: raises an error if the estimator is not fitted
         return self.model_.decision.choose(scores)
 
     def heaviest(self, top: int = 10) -> list[Heavy]:
@@ -211,13 +211,13 @@ class Learner(Reportable, Estimator):
         Parameters
         ----------
         top : int, default=10
-            How many to list.
+            Number of weights to list.
 
         Returns
         -------
         list of Heavy
-            The largest weights of all classes, each with its label and the class that it supports, largest
-            absolute weight first.
+            The largest weights of all classes, each with its label and the class that it supports. The
+            largest absolute weights come first.
         """
         return self._fitted_classifier.heaviest(top)
 
@@ -250,7 +250,7 @@ class Learner(Reportable, Estimator):
             The file to write.
         """
         model = self.to_model()
-        # Support vectors are saved with their tables, so that loading need not compile them again.
+        # Save support vectors with their compiled tables: loading then need not compile them again.
         saved = self._fitted_classifier if isinstance(model, KernelModel) else model
         saved.save(path)
 
@@ -259,20 +259,19 @@ class Learner(Reportable, Estimator):
         """Read a saved model as a fitted estimator of this class.
 
         The model, the fitted attributes and the parameters are restored. Parameters that a file cannot hold
-        (such as a ``RandomState`` or a Dask client) take their default values. The state of the solver is not
-        stored: after loading, a warm start begins from the weights of the model or, if the solver needs
-        dual variables, from zero. Files of early versions have no ``n_iter_`` and only some of the
-        parameters.
+        (such as a ``RandomState`` or a Dask client) get their default values. The state of the solver is not
+        stored. After loading, a warm start begins from the weights of the model or, if the solver needs dual
+        variables, from zero. Files of early versions lack ``n_iter_`` and some of the parameters.
 
         Parameters
         ----------
         path : str or path-like
-            A file that :meth:`save` or the command line wrote.
+            A file written by :meth:`save` or by the command line.
 
         Returns
         -------
         estimator
-            A fitted estimator with the same predictions as the saved one.
+            A fitted estimator with the same predictions as the saved estimator.
 
         Raises
         ------
@@ -311,12 +310,12 @@ class Learner(Reportable, Estimator):
 
     @classmethod
     def _infer_parameters(cls, model: Model) -> dict[str, Any]:
-        """Infer parameters from a model without a list of them, as in files of older versions."""
+        """Infer the parameters from a model that does not list them, as in files of older versions."""
         C = model.origin.get("C")
         return {"C": C} if isinstance(C, float) else {}
 
     def _restore(self, model: Model) -> None:
-        """Set the attributes of ``fit`` from the model."""
+        """Set the fitted attributes from the model."""
         for attribute, fact in (("objective_", "objective"), ("gap_", "gap"), ("n_iter_", "n_iter")):
             if isinstance(model.origin.get(fact), int | float):
                 setattr(self, attribute, model.origin[fact])
@@ -328,7 +327,7 @@ class Learner(Reportable, Estimator):
 
 
 class RowLearner(LinearWeights, Learner):
-    """Learners whose examples are rows of numbers."""
+    """Base class of learners whose examples are rows of numbers."""
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -370,7 +369,7 @@ class RowLearner(LinearWeights, Learner):
 
 
 def read_only_view(array: Any) -> NDArray[Any]:
-    """Return a read-only view, because models must not change after a classifier was built from them."""
+    """Return a read-only view. Models must not change once a classifier has been built from them."""
     view: NDArray[Any] = np.asarray(array).view()
     view.setflags(write=False)
     return view

@@ -14,7 +14,7 @@ from unkernel.models import Decision, Kernel, KernelModel
 
 
 def compute_gamma(gamma: float | str, rows: DistinctRows, n_features: int) -> float:
-    """Compute the factor of the inner product from "scale", "auto" or a number."""
+    """Return the factor of the inner product, given as "scale", "auto" or a number."""
     if gamma == "auto":
         return 1.0 / float(n_features)
     if gamma != "scale":
@@ -32,7 +32,7 @@ def make_support_vector_model(
     n_features: int,
     origin: dict[str, Any],
 ) -> KernelModel:
-    """Make a model of the rows with non-zero `coefficients` (rows, scores)."""
+    """Return a model of the rows with nonzero `coefficients`, an array of shape (rows, scores)."""
     support = np.flatnonzero(coefficients.any(axis=1))
     return KernelModel(
         kernel=kernel,

@@ -10,13 +10,13 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import Interval
 
-# Upper limit of C and of weights. With larger costs, the rounding error of a loss of zero exceeds the
-# objective, so that no solver can converge or certify its gap.
+# Upper limit of C and of weights. With larger costs, the rounding error of a zero loss exceeds the objective:
+# no solver can then converge or certify its gap.
 LARGEST_COST = 1e20
 COST = Interval(Real, 0, LARGEST_COST, closed="right")
 
 _RUN_PARAMETERS = ("n_jobs", "verbose")  # parameters that do not affect the model
-_ITEMS = "items"  # dicts are stored as lists of items, because JSON turns keys into texts
+_ITEMS = "items"  # dicts are stored as lists of items, because JSON turns keys into strings
 
 
 class Estimator(BaseEstimator):  # type: ignore[misc]
@@ -30,9 +30,9 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
 
 
 def parameters_to_json(estimator: Any) -> dict[str, Any]:
-    """Return all parameters that JSON can hold: numbers, texts, paths, None, and lists or dicts of these.
+    """Return all parameters that JSON can hold: numbers, strings, paths, None, and lists or dicts of these.
 
-    Parameters of one run are omitted, so that the number of threads does not change the file.
+    Parameters of the run, such as ``n_jobs``, are omitted: they must not change the file.
     """
     stored: dict[str, Any] = {}
     for name, value in estimator.get_params(deep=False).items():
@@ -46,9 +46,9 @@ def parameters_to_json(estimator: Any) -> dict[str, Any]:
 
 
 def parameters_from_json(stored: Any) -> dict[str, Any]:
-    """Invert :func:`parameters_to_json`; return an empty dict if a file has no parameters.
+    """Return the parameters stored by :func:`parameters_to_json`; an empty dict if there are none.
 
-    Parameters of one run, which earlier versions stored, are ignored.
+    Parameters of the run, which earlier versions stored, are ignored.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Base of learners that prepare their examples once, and train on them with one or several values of C."""
+"""Base classes of learners that prepare examples once, then train on them with one or more values of C."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from unkernel.learners.progress import OnProgress
 
 
 class PreparedLearner(Learner):
-    """Base of classifiers and regressors: training with progress reports, and along a path of C."""
+    """Base class of classifiers and regressors: training with progress reports, and along a path of C."""
 
     def fit(self, X: Any, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the model to examples with labels or values.
@@ -29,7 +29,7 @@ class PreparedLearner(Learner):
         y : array-like of shape (n_samples,), default=None
             Class labels, or values in regression; None for files, which contain their own labels.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the examples. A row of weight k counts as k equal rows; for trees, weights are factors
+            Weights of the examples. A row of weight k counts as k equal rows. For trees, a weight is a factor
             of C. Examples of weight 0 are ignored.
 
         Returns
@@ -64,7 +64,7 @@ class PreparedLearner(Learner):
         on_progress : callable or None
             Called with the state of the solver about twenty times per second.
         on_reading : callable, default=None
-            Called with the state of reading files, on one machine.
+            Called with the progress of reading files; not used on a cluster.
         zero_based : bool or "auto", default="auto"
             Whether feature numbers in files start at 0.
 
@@ -81,10 +81,10 @@ class PreparedLearner(Learner):
     def path(self, X: Any, y: Any, Cs: Iterable[float], sample_weight: Any = None) -> list[Self]:
         """Fit one model for each of several values of C.
 
-        The examples are prepared once. Each fit starts from the solution of the previous one, except for
-        trees, and reaches the same certified gap as a separate ``fit``. :class:`~unkernel.CuttingPlaneSVC`
-        always uses the solver ``"cutting_plane"``, whose cuts are valid for every C. On a cluster,
-        ``traffic_`` of a fitted copy counts all traffic until it was fitted.
+        The examples are prepared once. Except for trees, each fit starts from the solution of the previous
+        one. Each fit reaches the same certified gap as a separate ``fit``. :class:`~unkernel.CuttingPlaneSVC`
+        always uses the solver ``"cutting_plane"`` here, because cuts are valid for every C. On a cluster, the
+        ``traffic_`` of a fitted copy includes the traffic of all previous fits.
 
         Parameters
         ----------
@@ -112,7 +112,7 @@ class PreparedLearner(Learner):
         return fitted
 
     def _clone_for_path(self) -> Self:
-        """Return the unfitted copy that prepares the examples of a path."""
+        """Return an unfitted copy that prepares the examples of a path."""
         copy: Self = clone(self)
         return copy
 
@@ -120,18 +120,18 @@ class PreparedLearner(Learner):
     def _prepare(
         self, X: Any, y: Any, sample_weight: Any, *, on_reading: Any = None, zero_based: Any = "auto"
     ) -> Any:
-        """Return the examples in the form of the solver, and set the attributes derived from the examples."""
+        """Return the examples in the form that the solver takes; set the attributes derived from them."""
 
     @abstractmethod
     def _train_on(self, examples: Any, start: Any, on_progress: OnProgress | None) -> Any:
-        """Train and set the model; return the value of `start` for the next training."""
+        """Train and set the model; return the `start` of the next training."""
 
 
 class PreparedClassifier(ClassifierMixin, PreparedLearner):  # type: ignore[misc]
-    """Base of all classifiers."""
+    """Base class of all classifiers."""
 
 
 def check_no_checkpoint(learner: Any) -> None:
-    """Raise a ``ValueError`` for learners with a checkpoint, which cannot fit a path."""
+    """Raise a ``ValueError`` if a checkpoint is set, because a path cannot have one."""
     if getattr(learner, "checkpoint", None) is not None:
         raise ValueError("path keeps no checkpoint: leave it out")

@@ -10,7 +10,7 @@ OnProgress = Callable[[Progress], None]
 
 
 class ProgressPrinter:
-    """Prints one line per second about a long training if ``verbose`` is 2 or more."""
+    """Prints one line per second during training if ``verbose`` is 2 or more."""
 
     def __init__(self, learner: str, verbose: int, unit: str) -> None:
         self._learner = learner
@@ -19,7 +19,7 @@ class ProgressPrinter:
         self._calls = 0
 
     def on_progress(self, progress: Progress) -> None:
-        """Receive the progress; the solvers call this about twenty times per second."""
+        """Print the progress, at most once per second; solvers call this method about 20 times per second."""
         self._calls += 1
         if self._verbose > 1 and self._calls % 20 == 0:
             bounds = (

@@ -1,4 +1,4 @@
-"""Checks of labels and weights of training examples."""
+"""Check the labels and weights of training examples."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from unkernel.learners.parameters import LARGEST_COST
 
 
 def check_weights(sample_weight: ArrayLike, rows: Any) -> NDArray[np.float64]:
-    """Return one weight per row; raise a ``ValueError`` for negative, infinite, NaN or too large weights."""
+    """Return one weight per row; raise a ``ValueError`` for negative, infinite, NaN or too large values."""
     check_inputs(sample_weight)
     weights: NDArray[np.float64] = _check_sample_weight(
         sample_weight, rows, dtype=np.float64, ensure_non_negative=True
@@ -48,7 +48,7 @@ def compute_class_weights(
     codes: NDArray[np.int32],
     weights: NDArray[np.float64] | None,
 ) -> list[float]:
-    """Return one factor of C per class: as given, all 1, or "balanced" for equal total weights."""
+    """Return one factor of C per class: as given, 1 for None, or equal total weights for "balanced"."""
     count = len(classes)
     if class_weight is None:
         return [1.0] * count

@@ -1,4 +1,4 @@
-"""Base of the learners on polynomial feature maps: training rows, warm starts and models."""
+"""Base classes of the learners on polynomial feature maps: training rows, warm starts and models."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from unkernel.poly.options import RowOptions, SparseOptions
 
 @dataclass(frozen=True)
 class DualStart:
-    """Dual variables of rows, from which training under an l2 penalty can start."""
+    """Dual variables of rows, to start training under an l2 penalty from."""
 
     classes: NDArray[Any]
     hashes: NDArray[np.uint64]
@@ -43,7 +43,7 @@ class DualStart:
 
 @dataclass(frozen=True)
 class Start:
-    """The solution that training starts from: dual variables for rows, a model for sparse weights."""
+    """The solution that training starts from: dual variables (l2 penalty) or a model (l1 penalty)."""
 
     duals: DualStart | None = None
     model: ConjunctionModel | KernelModel | None = None
@@ -58,7 +58,7 @@ class TrainingSet:
 
 
 class PolyLearner(PreparedLearner, RowLearner):
-    """Learners whose model has one weight per conjunction."""
+    """Base class of learners whose model has one weight per conjunction."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "degree": [Interval(Integral, 1, 3, closed="both")],
@@ -73,7 +73,7 @@ class PolyLearner(PreparedLearner, RowLearner):
         "random_state": ["random_state"],
         "verbose": ["verbose"],
     }
-    _finish = "auto"  # how the solver finishes after sweeps; benchmarks set other values
+    _finish = "auto"  # how the solver finishes after passes over the rows; benchmarks set other values
 
     # --- Training -------------------------------------------------------------------------------------
 
@@ -98,7 +98,7 @@ class PolyLearner(PreparedLearner, RowLearner):
     def _make_training_set(
         self, rows: CsrRows, targets: NDArray[Any], weights: NDArray[np.float64] | None
     ) -> Any:
-        """Encode the targets, and return them with the distinct rows."""
+        """Return the distinct rows with the encoded targets."""
 
     def _train_on(self, examples: Any, start: Start | None, on_progress: OnProgress | None) -> Start:
         rows = examples.rows
@@ -121,12 +121,12 @@ class PolyLearner(PreparedLearner, RowLearner):
         return DualStart(self._decision.classes, np.asarray(rows.hashes), np.asarray(solution.duals))
 
     def _check_parameters(self) -> None:
-        """Raise a ``ValueError`` for parameters that exclude each other."""
+        """Raise a ``ValueError`` for incompatible parameters."""
 
     @property
     @abstractmethod
     def _decision(self) -> Decision:
-        """The rule that makes predictions from scores."""
+        """The rule that turns scores into predictions."""
 
     @abstractmethod
     def _train(self, training_set: Any, start: Start, on_progress: OnProgress | None) -> PolySolution:
@@ -134,10 +134,10 @@ class PolyLearner(PreparedLearner, RowLearner):
 
     @abstractmethod
     def _training_facts(self) -> dict[str, Any]:
-        """Return the facts about the training that the model stores in addition to C."""
+        """Return facts about the training that the model stores in addition to C."""
 
     def _choose_start(self) -> Start:
-        """Return the solution of the previous fit, from which a warm start begins."""
+        """Return the solution to start from: for a warm start, the solution of the previous fit."""
         return Start(getattr(self, "_duals", None), getattr(self, "model_", None))
 
     def _merge_equal_rows(
@@ -181,7 +181,7 @@ class PolyLearner(PreparedLearner, RowLearner):
         )
 
     def _match_duals(self, start: DualStart | None) -> tuple[NDArray[np.uint64], NDArray[np.float64]]:
-        """Return the hashes and duals of a start; empty arrays for a start with other classes."""
+        """Return the row hashes and dual variables of a start; empty arrays if its classes differ."""
         if start is None or not np.array_equal(start.classes, self._decision.classes):
             return np.empty(0, np.uint64), np.empty(0)
         return start.hashes, start.duals.reshape(-1)
@@ -236,7 +236,7 @@ class PolyLearner(PreparedLearner, RowLearner):
     def _match_conjunctions(
         self, model: ConjunctionModel | KernelModel | None, rows: DistinctRows
     ) -> ConjunctionModel | None:
-        """Return the model if it has the columns of `rows` and the classes of the targets, else None."""
+        """Return the model if its columns and classes match `rows` and the targets, else None."""
         if not isinstance(model, ConjunctionModel) or model.degree != self.degree:
             return None
         classes = self._decision.classes
@@ -280,7 +280,7 @@ class PolyLearner(PreparedLearner, RowLearner):
     def _make_kernel_model(
         self, distinct: DistinctRows, solution: PolySolution, origin: dict[str, Any]
     ) -> KernelModel:
-        """Make a model of the rows with non-zero dual variables, which are its coefficients."""
+        """Return a model of the rows with nonzero dual variables, which become the coefficients."""
         return make_support_vector_model(
             distinct,
             np.asarray(solution.duals),
@@ -296,8 +296,8 @@ class PolyLearner(PreparedLearner, RowLearner):
         Returns
         -------
         ConjunctionModel or KernelModel
-            The non-zero weights of the conjunctions. If ``storage_`` is "split" or "kernel", training
-            used no conjunctions; the model is then returned as support vectors and their coefficients.
+            The nonzero weights of the conjunctions. If ``storage_`` is "split" or "kernel", training did not
+            compute these weights; the model then consists of support vectors and their coefficients.
         """
         model: ConjunctionModel | KernelModel = super().to_model()
         return model
@@ -328,13 +328,13 @@ class PolyLearner(PreparedLearner, RowLearner):
 
 
 class PolyClassifier(ClassifierMixin, PolyLearner):  # type: ignore[misc]
-    """Classifiers whose model has one weight per conjunction."""
+    """Base class of classifiers whose model has one weight per conjunction."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **PolyLearner._parameter_constraints,
         "class_weight": [dict, StrOptions({"balanced"}), None],
     }
-    _probability: Softmax | None = None  # the source of probabilities of models
+    _probability: Softmax | None = None  # how the model computes probabilities; None if it has none
 
     def _make_training_set(
         self, rows: CsrRows, targets: NDArray[Any], weights: NDArray[np.float64] | None

@@ -28,9 +28,9 @@ class PolyLogisticRegression(PolyClassifier):
     :math:`\|w\|_1` ("l1"), :math:`\tfrac{1}{2} \|w\|^2` ("l2") or a mixture of both ("elasticnet"). The
     constant feature of :math:`\phi` serves as the intercept; it is regularised like every other weight.
 
-    With an l1 term, most weights are exactly 0. The solution is optimal over *all* conjunctions, with a
-    certificate, although only conjunctions that can have a weight are stored: a branch-and-bound search finds
-    them.
+    With an l1 term, most weights are exactly 0. A branch-and-bound search finds the conjunctions that can
+    have a nonzero weight; only these are stored. The solution is nevertheless optimal over *all*
+    conjunctions, and a duality gap certifies this.
 
     Parameters
     ----------
@@ -39,17 +39,18 @@ class PolyLogisticRegression(PolyClassifier):
     C : float, default=1.0
         Weight of the loss; larger values fit the training set more closely and give less sparse models.
     penalty : {"l1", "l2", "elasticnet"}, default="l1"
-        Norm of the weights that is penalised. With "l1" most weights are exactly 0; with "l2" all are stored,
-        as in :class:`PolySVC`; "elasticnet" mixes both. If all training values are 0 or 1, the monomials over
-        the same features are merged into one conjunction; "elasticnet" then penalises these conjunctions
-        instead of the monomials.
+        Norm of the weights in the penalty. With "l1" most weights are exactly 0. With "l2" all weights are
+        stored, as in :class:`PolySVC`. "elasticnet" mixes both norms. If all training values are 0 or 1, the
+        monomials over the same features (such as ``x`` and ``x ** 2``) are merged into one conjunction;
+        "elasticnet" then penalises the weights of these conjunctions instead of those of the monomials.
     l1_ratio : float in (0, 1], default=0.5
         Share of the l1 term in "elasticnet": ``l1_ratio * |w|_1 + (1 - l1_ratio) / 2 * |w|^2``. Other
         penalties ignore it.
     gamma : {"scale", "auto"} or float, default="scale"
-        Factor of the inner product: ``1 / (n_features * X.var())``, ``1 / n_features`` or a value.
+        Factor of the inner product in the kernel. "scale" is ``1 / (n_features * X.var())``, "auto" is
+        ``1 / n_features``.
     coef0 : float, default=1.0
-        Constant of the kernel, not negative.
+        Constant of the kernel; it must not be negative.
     feature_map : {"kernel", "plain"}, default="kernel"
         Coefficients of the conjunctions: those of the kernel ``(gamma <x, z> + coef0) ** degree``, or 1. With
         "plain", ``gamma`` and ``coef0`` are ignored.
@@ -59,18 +60,18 @@ class PolyLogisticRegression(PolyClassifier):
         Relative duality gap at which training stops: (P - D) / P <= tol, where P and D are the primal and the
         dual objective.
     max_iter : int, default=1000
-        Largest number of Newton steps; for two classes and ``penalty="l2"``, of passes over the rows.
+        Largest number of Newton steps or, for two classes and ``penalty="l2"``, of passes over the rows.
     class_weight : dict, "balanced" or None, default=None
-        Factors of C for each class; "balanced" gives all classes the same total weight.
+        Factor of C for each class; "balanced" gives all classes the same total weight.
     warm_start : bool, default=False
-        Whether the next ``fit`` starts from the solution of the previous one. With an l1 term this requires
-        that the features keep their order of frequency; with "l2", solutions are matched row by row.
+        Whether the next ``fit`` starts from the solution of the previous one. With an l1 term, the solution
+        can only be used if the features keep their order of frequency. With "l2", it is matched row by row.
     n_jobs : int or None, default=None
         Number of threads; None means 1 and -1 means all processors. The result does not depend on it.
     random_state : int, RandomState or None, default=None
         Seed of the order in which weights, or rows, are visited.
     verbose : int, default=0
-        1 prints how training ended; 2 adds one line per second.
+        1 prints how training ended; 2 also prints one line per second.
 
     Attributes
     ----------
@@ -158,7 +159,7 @@ class PolyLogisticRegression(PolyClassifier):
     def _infer_parameters(cls, model: Model) -> dict[str, Any]:
         parameters = super()._infer_parameters(model)
         if parameters.get("penalty") != "elasticnet":
-            # For "l1" and "l2", the model stores the l1 share 1 or 0 instead of the parameter.
+            # For "l1" and "l2", the model stores the share of the l1 term, 1 or 0, instead of `l1_ratio`.
             parameters.pop("l1_ratio", None)
         return parameters
 

@@ -1,4 +1,4 @@
-"""Training options of the core."""
+"""Options of training in the core."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ _VALUES = Decision("regression", np.empty(0, dtype=np.int64))
 
 @dataclass(frozen=True, eq=False)
 class RegressionSet:
-    """The distinct rows, whose codes are indices of `values`, the distinct targets minus the centre."""
+    """The distinct rows, and `values`, the distinct targets minus the centre; codes are indices of values."""
 
     rows: DistinctRows
     values: NDArray[np.float64]
@@ -35,9 +35,9 @@ class RegressionSet:
 class PolyRegressor(RegressorMixin, PolyLearner):  # type: ignore[misc]
     r"""Regression with a polynomial kernel of degree 1, 2 or 3, trained like a linear model.
 
-    The features are all conjunctions of at most ``degree`` features: :math:`f(x) = w^\top \phi(x) + c`, where
-    the centre :math:`c` is the mean, the median or a quantile of the targets, depending on the loss. The
-    estimator solves
+    The model is :math:`f(x) = w^\top \phi(x) + c`. Here, :math:`\phi(x)` contains all conjunctions of at most
+    ``degree`` features, and the centre :math:`c` is the mean, the median or a quantile of the targets,
+    depending on the loss. The estimator solves
 
     .. math:: \min_w \; \tfrac{1}{2} \|w\|^2 + C \sum_i \ell(y_i - f(x_i))
 
@@ -65,9 +65,11 @@ class PolyRegressor(RegressorMixin, PolyLearner):  # type: ignore[misc]
         Factor of the inner product in the kernel. "scale" is ``1 / (n_features * X.var())``, "auto" is
         ``1 / n_features``.
     coef0 : float, default=1.0
-        Constant in the kernel; 0 leaves out conjunctions of fewer than ``degree`` features.
+        Constant of the kernel; it must not be negative. With 0, conjunctions of fewer than ``degree``
+        features are left out.
     feature_map : {"kernel", "plain"}, default="kernel"
-        Coefficients of the conjunctions: those of the kernel, or 1.
+        Coefficients of the conjunctions: those of the kernel ``(gamma <x, z> + coef0) ** degree``, or 1. With
+        "plain", ``gamma`` and ``coef0`` are ignored.
     storage : {"auto", "on_the_fly", "condensed", "split", "kernel"}, default="auto"
         How conjunctions are stored during training, as in :class:`PolySVC`.
     tol : float, default=1e-3
@@ -75,8 +77,8 @@ class PolyRegressor(RegressorMixin, PolyLearner):  # type: ignore[misc]
     max_iter : int, default=1000
         Largest number of passes over the rows.
     warm_start : bool, default=False
-        Whether the next ``fit`` starts from the solution of the previous one. Solutions are matched by
-        rows and by the order of their targets, so this only helps for the same rows and targets.
+        Whether the next ``fit`` starts from the solution of the previous one. Solutions are matched by row
+        and target, so a warm start only helps if rows and targets are the same.
     n_jobs : int, default=None
         Number of threads; None means 1 and -1 means all processors. The result does not depend on it.
     random_state : int, RandomState instance or None, default=None
@@ -159,7 +161,7 @@ class PolyRegressor(RegressorMixin, PolyLearner):  # type: ignore[misc]
 
     @property
     def decision_function(self) -> NoReturn:
-        """Not available: a regressor predicts values."""
+        """Not available, because a regressor predicts values."""
         raise AttributeError("a regressor has no decision function: predict returns the values")
 
     def predict(self, X: Any) -> NDArray[np.float64]:
@@ -257,7 +259,7 @@ class PolyRegressor(RegressorMixin, PolyLearner):  # type: ignore[misc]
 
 
 def _check_targets(targets: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the targets; raise a ValueError for missing values, and if squares of values could overflow."""
+    """Return the targets; raise a ValueError if values are missing, or if their squares could overflow."""
     if not np.isfinite(targets).all():
         raise ValueError("Input y contains NaN or infinity: a regression needs a number for each row")
     if np.abs(targets).max() > _LARGEST_TARGET:

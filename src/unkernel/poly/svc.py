@@ -32,15 +32,16 @@ class PolySVC(PolyClassifier):
     C : float, default=1.0
         Weight of the loss; larger values fit the training set more closely.
     gamma : {"scale", "auto"} or float, default="scale"
-        Factor of the inner product: ``1 / (n_features * X.var())``, ``1 / n_features`` or a value.
+        Factor of the inner product in the kernel. "scale" is ``1 / (n_features * X.var())``, "auto" is
+        ``1 / n_features``.
     coef0 : float, default=1.0
-        Constant of the kernel, not negative. ``(gamma, coef0, C)`` and
+        Constant of the kernel; it must not be negative. ``(gamma, coef0, C)`` and
         ``(gamma / coef0, 1, C * coef0 ** degree)`` give the same classifier.
     penalty : {"l2", "l1"}, default="l2"
-        Norm of the weights that is penalised. "l1" replaces ``1/2 |w|^2`` by ``|w|_1``, which makes most
-        weights exactly 0; it requires ``loss="squared_hinge"``. The solution is optimal over all
-        conjunctions, but only conjunctions that can have a weight are stored. If all training values are 0 or
-        1, the monomials over the same features are merged into one conjunction.
+        Norm of the weights in the penalty. "l1" replaces ``1/2 |w|^2`` by ``|w|_1``. It makes most weights
+        exactly 0, and requires ``loss="squared_hinge"``. The solution is optimal over all conjunctions, but
+        only conjunctions that can have a nonzero weight are stored. If all training values are 0 or 1, the
+        monomials over the same features (such as ``x`` and ``x ** 2``) are merged into one conjunction.
     loss : {"hinge", "squared_hinge"}, default="hinge"
         Loss of a row that violates the margin.
     feature_map : {"kernel", "plain"}, default="kernel"
@@ -54,11 +55,11 @@ class PolySVC(PolyClassifier):
         - "split" computes conjunctions of frequent features only, and replaces all other conjunctions by
           kernel values between rows that share rare features. It requires 0/1 data, degree 2 or 3 and
           ``feature_map="kernel"``.
-        - "kernel" computes the kernel between all pairs of rows, 8 bytes each. It suits few rows with many
+        - "kernel" stores the kernel value of each pair of rows, in 8 bytes. It suits few rows with many
           features, and requires degree 2 or 3 and ``feature_map="kernel"``.
-        - "auto" chooses "on_the_fly" or "condensed" if one of them fits into memory, "split" if neither fits
-          or if "split" needs much less memory, and "kernel" for up to 4096 rows that are not 0/1 and have
-          more than four times as many conjunctions as there are rows.
+        - "auto" chooses "kernel" for up to 4096 rows that are not 0/1, if there are more than four times as
+          many conjunctions as rows. Otherwise it chooses "on_the_fly" or "condensed" if one of them fits into
+          memory, and "split" if neither fits or if "split" needs much less memory.
 
         "split" and "kernel" give a model of support vectors, see :meth:`to_model`. ``penalty="l1"`` ignores
         this parameter.
@@ -66,18 +67,19 @@ class PolySVC(PolyClassifier):
         Relative duality gap at which training stops: (P - D) / P <= tol, where P and D are the primal and the
         dual objective.
     max_iter : int, default=1000
-        Largest number of passes over the training set; Newton steps for ``penalty="l1"``.
+        Largest number of passes over the training set or, for ``penalty="l1"``, of Newton steps.
     class_weight : dict, "balanced" or None, default=None
-        Factors of C for each class; "balanced" gives all classes the same total weight.
+        Factor of C for each class; "balanced" gives all classes the same total weight.
     warm_start : bool, default=False
         Whether the next ``fit`` starts from the solution of the previous one. Solutions are matched row by
-        row, or weight by weight for ``penalty="l1"`` if the features keep their order of frequency.
+        row. For ``penalty="l1"``, they are matched weight by weight, and can only be used if the features
+        keep their order of frequency.
     n_jobs : int or None, default=None
         Number of threads; None means 1 and -1 means all processors. The result does not depend on it.
     random_state : int, RandomState or None, default=None
         Seed of the order in which rows are visited.
     verbose : int, default=0
-        1 prints the chosen storage and how training ended; 2 adds one line per second.
+        1 prints the chosen storage and how training ended; 2 also prints one line per second.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Training options of the core."""
+"""Options of training in the core."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class ExactOptions:
 
 @dataclass(frozen=True)
 class SampledOptions:
-    """Options of training with sampled cuts, for one of several problems."""
+    """Options of training one of several problems with sampled cuts."""
 
     imbalance: float
     C: float

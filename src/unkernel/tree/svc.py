@@ -26,44 +26,46 @@ from unkernel.models.tree import COMBINATIONS, LEAST_DECAY, PAIRINGS, TREE_KERNE
 from unkernel.tree.options import ExactOptions, SampledOptions
 from unkernel.tree.training_trees import NO_TREES, LocalTrees, ReusableTrees, TrainingTrees, TreeTargets
 
-_MIN_SAMPLED_EXAMPLES = 500_000  # "auto" chooses "sampled" from this number of examples on
+_MIN_SAMPLED_EXAMPLES = 500_000  # with at least this many examples, "auto" chooses "sampled"
 _MAX_KERNEL_MATRIX_BYTES = 1 << 30  # largest size of the kernel matrix of the active examples
-_MEMORY_SHARE = 0.25  # largest share of the free memory for this matrix
+_MEMORY_SHARE = 0.25  # largest share of the free memory for the kernel matrix
 
 
 class TreeSVC(PreparedClassifier, Learner):
     r"""Support vector classification with tree kernels, at about the speed of a linear SVM.
 
-    With the counts :math:`\phi` of all fragments of a tree, the estimator solves
+    Let :math:`\phi(x)` be the weighted counts of all fragments of a tree :math:`x`. The estimator solves
 
     .. math:: \min_{w, b} \; \tfrac{1}{2} \|w\|^2 + C \sum_i \max(0,\, 1 - y_i (w^\top \phi(x_i) + b))
 
-    Problems with more than two classes are solved one versus the rest, on one forest.
+    Problems with more than two classes are solved one versus the rest.
 
     Parameters
     ----------
     kernel : {"sst", "st", "sst_bow", "ptk"}, default="sst"
-        Subset trees, complete subtrees, subset trees and words, or partial trees. See
+        The fragments to count: subset trees, complete subtrees, subset trees and words, or partial trees. See
         :class:`~unkernel.TreeKernel`.
     decay : float, default=0.4
-        Factor (lambda) of the weight of a fragment for each of its productions.
+        Factor (lambda) by which each production of a fragment reduces its weight.
     width_decay : float, default=0.4
-        Factor (mu) of the weight of a fragment for each of its nodes, for ``kernel="ptk"``.
+        Factor (mu) by which each node of a fragment reduces its weight, for ``kernel="ptk"``.
     normalize : bool, default=True
-        Whether to scale the kernel so that every tree has the kernel 1 with itself.
+        Whether to scale the kernel so that k(x, x) = 1 for every tree x.
     C : float, default=1.0
         Weight of the loss; larger values fit the training set more closely.
     solver : {"auto", "exact", "sampled"}, default="auto"
         Exact or approximate training. "exact" solves the whole problem and certifies the duality gap.
-        "sampled" adds cutting planes from samples of the examples, so that its time does not depend on the
-        number of examples. "auto" samples from 500,000 examples on.
+        "sampled" adds cutting planes from samples of the examples; its time does not depend on the number of
+        examples. "auto" chooses "sampled" if there are at least 500,000 examples.
     sample_size : int, default=1000
-        Number of examples in a sample, for ``solver="sampled"``.
+        Number of examples per sample, for ``solver="sampled"``.
     imbalance : float, default=1.0
-        Weight of a positive example relative to a negative one (j in the papers). "exact" multiplies C by it,
-        "sampled" draws positive examples more often. Values above 1 raise recall and lower precision.
+        Weight of a positive example relative to a negative one (j in the papers). "exact" multiplies the C of
+        positive examples by this weight; "sampled" draws positive examples more often. Values above 1 raise
+        recall and lower precision.
     tree_pairing : {"same", "all"}, default="same"
-        Which trees to compare if examples have several: those at the same position, or all pairs.
+        Which trees to compare if examples have several trees: only those at the same position ("same"), or
+        all pairs ("all").
     combine : {"auto", "trees", "vectors", "sum", "product"}, default="auto"
         How to combine the kernels of trees and vectors. "auto" is the sum if there are vectors, otherwise the
         tree kernel.
@@ -72,46 +74,46 @@ class TreeSVC(PreparedClassifier, Learner):
     vector_kernel : {"linear", "polynomial", "rbf", "sigmoid"}, default="linear"
         Kernel of the vectors that accompany the trees.
     degree : int, default=2
-        Degree of the polynomial vector kernel, (gamma x'z + coef0)^degree.
+        Degree of the polynomial vector kernel ``(gamma <x, z> + coef0) ** degree``.
     gamma : float, default=1.0
         Factor of the inner product in the vector kernel.
     coef0 : float, default=1.0
         Constant of the vector kernel.
     normalize_vectors : bool, default=True
-        Whether to scale the vector kernel so that every vector has the kernel 1 with itself.
+        Whether to scale the vector kernel so that k(x, x) = 1 for every vector x.
     fit_intercept : bool, default=True
         Whether to fit an intercept. "exact" does not regularise it, "sampled" does.
     tol : float, default=1e-3
         Precision at which training stops. "exact" stops when (P - D) / P <= tol, where P and D are the primal
-        and the dual objective; "sampled" stops when the violation of a new cut exceeds that of all
-        other cuts by at most ``tol``, in terms of the mean loss.
+        and the dual objective. "sampled" stops when the violation of a new cut exceeds the violations of all
+        earlier cuts by at most ``tol``, in units of the mean loss per example.
     max_iter : int, default=1000
         Largest number of rounds.
     class_weight : dict, "balanced" or None, default=None
-        Factors of C for each class; "balanced" gives all classes the same total weight.
+        Factor of C for each class; "balanced" gives all classes the same total weight.
     warm_start : bool, default=False
-        Whether to keep what does not depend on C and y. The next fit on the same :class:`~unkernel.Forest`,
-        or on an equal list of strings, reuses the parsed trees and, for the same kernel, their index. The
-        solver starts anew each time, so the result equals that of a single fit.
+        Whether to keep the parsed trees and their index, which do not depend on C and y. The next fit on the
+        same :class:`~unkernel.Forest`, or on an equal list of strings, reuses the trees and, for the same
+        kernel, the index. The solver starts anew each time: the result equals the result of a single fit.
     n_jobs : int or None, default=None
         Number of threads; None means 1 and -1 means all processors. The result does not depend on it.
     random_state : int, RandomState or None, default=None
         Seed of the samples that "sampled" draws.
     verbose : int, default=0
-        1 prints what was chosen and how training ended; 2 adds one line per second.
+        1 prints the chosen solver and how training ended; 2 also prints one line per second.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
         The class labels.
     objective_ : float
-        Primal objective, summed over the one-versus-rest problems. For "sampled", the cuts replace the
-        losses.
+        Primal objective, summed over the one-versus-rest problems. For "sampled", the losses are replaced by
+        their lower bound from the cuts.
     gap_ : float
-        Certified relative duality gap, the largest over all problems. For "sampled", the gap of the problem
-        of the cuts.
+        Certified relative duality gap, the largest over all problems. For "sampled", the gap of the
+        approximate problem in which the cuts replace the losses.
     n_iter_ : int
-        Rounds, the largest number over all problems.
+        Number of rounds, the largest over all problems.
     history_ : History
         Objective and lower bound of the optimum, pass by pass; ``to_frame()`` returns a pandas DataFrame.
     solver_ : str
@@ -125,7 +127,7 @@ class TreeSVC(PreparedClassifier, Learner):
     --------
     TreeKernel : The kernel matrix, for other kernel machines.
     read_trees : Read trees and labels from a file.
-    TreeClassifier : What :func:`compile` makes of a fitted TreeSVC.
+    TreeClassifier : The classifier that :func:`compile` makes from a fitted TreeSVC.
 
     References
     ----------
@@ -223,7 +225,7 @@ class TreeSVC(PreparedClassifier, Learner):
         return LocalTrees(forest, kernel, examples, targets)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the state without the trees for the next fit, which are larger than the model."""
+        """Return the state without the trees kept for the next fit, which are larger than the model."""
         return {name: value for name, value in super().__getstate__().items() if name != "_reusable"}
 
     def _train_on(self, examples: TrainingTrees, start: Any, on_progress: OnProgress | None) -> None:

@@ -30,7 +30,7 @@ class TreeTargets:
 
     @staticmethod
     def of(labels: NDArray[Any], weights: NDArray[np.float64] | None, class_weight: Any) -> TreeTargets:
-        """Check the labels of examples, and derive their weights and the problems."""
+        """Return the targets derived from checked labels and weights."""
         check_classification_targets(labels)
         classes, codes = encode_classes(labels, weights, "TreeSVC")
         factors = np.array(compute_class_weights(class_weight, classes, codes, weights))
@@ -40,7 +40,7 @@ class TreeTargets:
 
 
 class TrainingTrees(Protocol):
-    """Training examples in the form of the solvers, on this machine or on a cluster."""
+    """Training examples in the form that the solvers take, on this machine or on a cluster."""
 
     @property
     def targets(self) -> TreeTargets: ...
@@ -110,15 +110,15 @@ class LocalTrees:
 
 @dataclass(frozen=True, eq=False)
 class ReusableTrees:
-    """Examples that the next fit may reuse: parsed trees and their counted subtrees.
+    """Examples that the next fit may reuse: parsed trees and the counts of their subtrees.
 
     Attributes
     ----------
     source : list of str or Forest
-        Argument of ``fit``, a copy if it was a list, because the caller may change lists. Trees of other
-        types may change, too, and are not reused.
+        The argument of ``fit``. A list is copied, because the caller may change it. Trees of other types may
+        change as well, and are not reused.
     count : int
-        Number of examples in the fit. A forest that the caller has extended has more examples.
+        Number of examples in the fit. The caller may have extended the forest since.
     """
 
     source: list[str] | Forest

@@ -1,4 +1,4 @@
-"""Send requests to the parts on all workers of a cluster, and sum or list the results on the client."""
+"""Send requests to all parts on the workers of a cluster, and sum or list the responses on the client."""
 
 from __future__ import annotations
 
@@ -27,30 +27,30 @@ from unkernel.distributed.cluster.workers import (
 )
 
 Arguments = Callable[[int], tuple[Any, ...]]  # maps the number of a part to further arguments of the task
-Merge = Callable[..., Any]  # merges several answers into one
+Merge = Callable[..., Any]  # merges several responses into one
 WorkerFutures = dict[str, Future]  # futures by worker
-Restore = Callable[[Sequence[int]], None]  # restores the lost state of parts
+Restore = Callable[[Sequence[int]], None]  # restores the lost state of the given parts
 
 _TREE_FAN_OUT = 4  # fan-out of the trees of workers that broadcast weights and sum gradients
-_MAX_BYTES_BY_CLIENT = 1 << 23  # larger sums of vectors are computed along a tree of workers
-_MAX_BYTES_WITH_TASKS = 1 << 18  # smaller weights are sent with each task
+_MAX_BYTES_BY_CLIENT = 1 << 23  # the client sums vectors up to this size; larger ones use a tree of workers
+_MAX_BYTES_WITH_TASKS = 1 << 18  # weights up to this size are sent with each task
 
 
 @dataclass(eq=False)
 class Cluster:
-    """Parts on workers, and the bytes sent to them.
+    """The parts of the rows on the workers, and the requests to them.
 
-    Tasks are tied to the worker that has their part; one request covers all parts of a worker. If a worker is
-    lost, its parts are rebuilt elsewhere, and the current request is repeated.
+    A task runs on the worker that has its part; one request covers all parts of a worker. If a worker is
+    lost, its parts are rebuilt on other workers, and the current request is repeated.
     """
 
     client: Client
     parts: list[Future]
-    rows: list[int]  # of each part
-    columns: int = 0  # of the rows
-    traffic: Counter[str] = field(default_factory=Counter)  # bytes by purpose
+    rows: list[int]  # number of rows of each part
+    columns: int = 0  # number of columns of all rows
+    traffic: Counter[str] = field(default_factory=Counter)  # bytes sent, by purpose
     recoveries: int = 0
-    checkpoint: str | os.PathLike[str] | None = None  # checkpoint of the run
+    checkpoint: str | os.PathLike[str] | None = None  # folder of the checkpoint
     stopped: threading.Event = field(default_factory=threading.Event)
 
     def __post_init__(self) -> None:
@@ -68,7 +68,7 @@ class Cluster:
         return list(dict.fromkeys(self.places))
 
     def group_parts_by_worker(self, parts: Sequence[int] | None = None) -> dict[str, list[int]]:
-        """Return the parts of each worker: all parts, or a selection."""
+        """Return the numbers of the parts of each worker: of all parts, or of the given `parts`."""
         groups: dict[str, list[int]] = {}
         for k in range(len(self.parts)) if parts is None else parts:
             groups.setdefault(self.places[k], []).append(k)
@@ -79,7 +79,7 @@ class Cluster:
     def ask(
         self, task: Callable[..., Any], arguments: Arguments, parts: Sequence[int] | None = None
     ) -> list[Any]:
-        """Run a task with all parts, or a selection, and return the results.
+        """Run a task with all parts, or with the given parts, and return the results.
 
         Arguments may contain a :class:`Broadcast`.
         """
@@ -98,10 +98,10 @@ class Cluster:
         parts: Sequence[int] | None = None,
         restore: Restore | None = None,
     ) -> list[Any]:
-        """Run a task like :meth:`ask`, but without the scheduler, in a fifth of the time.
+        """Run a task like :meth:`ask`, but bypass the scheduler, which takes a fifth of the time.
 
-        This suits learners with frequent short requests; all messages pass through the client. A part that
-        has lost its state returns None: `restore` restores the state, and the request is repeated.
+        This method suits learners with frequent short requests. All messages pass through the client. A part
+        that has lost its state returns None; then `restore` restores the state, and the request is repeated.
         """
 
         def ask() -> list[Any]:
@@ -124,8 +124,8 @@ class Cluster:
     ) -> Vector:
         """Run a task with all parts, and return the sum of the resulting vectors.
 
-        Each worker sums the vectors of its parts. Large sums are reduced along a tree of workers. Parts that
-        have lost their state are restored, and the request is repeated.
+        Each worker sums the vectors of its parts. Large vectors are then summed along a tree of workers. If
+        parts have lost their state, the state is restored and the request is repeated.
         """
 
         def ask() -> list[Answer]:
@@ -145,7 +145,7 @@ class Cluster:
             restore(answer.unprepared)
 
     def broadcast(self, vector: Vector, purpose: str) -> Broadcast:
-        """Return a message to all parts with a vector; requests with this argument send it."""
+        """Return a message with a vector, to pass as an argument of requests to all parts."""
         message = pack_vector(vector)
         self.traffic[purpose] += message.nbytes * len(self.workers)
         return Broadcast(self, message)
@@ -187,7 +187,7 @@ class Cluster:
         groups: dict[str, list[int]],
         merge: Merge | None = None,
     ) -> list[Any]:
-        """Run a task with all parts of each worker, without the scheduler; return one answer per worker."""
+        """Run a task with all parts of each worker, without the scheduler; return one response per worker."""
         loop = self.client.loop.asyncio_loop
 
         async def call(worker: str, numbers: list[int]) -> Any:
@@ -215,7 +215,7 @@ class Cluster:
                 answer.cancel()
 
     def reduce_on_workers(self, merge: Merge, futures: WorkerFutures) -> WorkerFutures:
-        """Merge the answers on the workers until at most ``_TREE_FAN_OUT`` are left."""
+        """Merge the responses on the workers until at most ``_TREE_FAN_OUT`` are left."""
         while len(futures) > _TREE_FAN_OUT:
             workers = list(futures)
             groups = [workers[k : k + _TREE_FAN_OUT] for k in range(0, len(workers), _TREE_FAN_OUT)]
@@ -250,7 +250,7 @@ class Cluster:
                 except Interrupted:
                     raise
                 except Exception:
-                    if self._placement.all_workers_survive():  # the task failed, not its worker
+                    if self._placement.all_workers_survive():  # then the task itself has failed
                         raise
                 self.recoveries += 1
                 self._placement.locate()
@@ -263,7 +263,7 @@ class Cluster:
     def fetch_answers(self, futures: list[Future], tasks: WorkerFutures) -> list[Any]:
         """Return the results of futures; raise DaskTimeout if a worker of `tasks` is lost.
 
-        A worker may also be lost between the end of its task and the transfer, which has a timeout, too.
+        A worker may also be lost after its task has ended, during the transfer; transfers have a timeout too.
         """
         times = AnswerTimes(tasks)
 
@@ -274,12 +274,12 @@ class Cluster:
             check_workers()
         try:
             return fetch_patiently(self.client, futures, check_workers)
-        except CancelledError as error:  # a worker was lost with the results, or restarted
+        except CancelledError as error:  # a worker was lost together with the results, or was restarted
             raise DaskTimeout from error
 
 
 class Broadcast:
-    """A message to all parts. Small messages are sent with tasks, large ones along a tree of workers."""
+    """A message to all parts. Small messages travel with the tasks, large ones along a tree of workers."""
 
     def __init__(self, cluster: Cluster, message: Payload) -> None:
         self._cluster = cluster
@@ -326,7 +326,7 @@ def _run_with_parts(
     arguments_of_parts: Sequence[Iterable[Any]],
     merge: Merge | None,
 ) -> Any:
-    """Run a task with each part of a worker; return all answers, merged or as a list."""
+    """Run a task with each part of a worker; return all responses, merged or as a list."""
     answers = [task(part, *arguments) for part, arguments in zip(parts, arguments_of_parts, strict=True)]
     return answers if merge is None else merge(*answers)
 

@@ -14,10 +14,10 @@ _CONNECT_TIMEOUT_SECONDS = 5.0
 
 
 class DirectCalls:
-    """Calls functions on workers; uses the scheduler only for workers that the client cannot reach.
+    """Calls functions on workers directly, or through the scheduler if the client cannot reach a worker.
 
-    Direct calls take two thirds of the time of calls through the scheduler for short requests, and half of it
-    for large ones.
+    Compared with calls through the scheduler, direct calls take two thirds of the time for short requests,
+    and half of the time for large requests.
     """
 
     def __init__(self, client: Client) -> None:
@@ -25,7 +25,7 @@ class DirectCalls:
         self._reachable: dict[str, bool] = {}
 
     async def run(self, worker: str, function: Callable[..., Any], *arguments: Any) -> Any:
-        """Call a function that pickle finds by name; a parameter ``dask_worker`` receives the worker."""
+        """Call a module-level function; if it has a parameter ``dask_worker``, that receives the worker."""
         if worker not in self._reachable:
             self._reachable[worker] = await self._can_reach(worker)
         if not self._reachable[worker]:
@@ -38,7 +38,7 @@ class DirectCalls:
         return answer["result"]
 
     async def _can_reach(self, worker: str) -> bool:
-        """Return whether the client is in the network of the workers and the scheduler."""
+        """Return whether the client can open a direct connection to a worker."""
         try:
             await asyncio.wait_for(self._client.rpc(worker).identity(), _CONNECT_TIMEOUT_SECONDS)
         except (OSError, TimeoutError):

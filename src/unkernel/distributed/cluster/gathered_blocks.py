@@ -17,12 +17,12 @@ from unkernel.distributed.cluster.row_parts import Packing, Part
 from unkernel.distributed.cluster.row_sources import Sources
 from unkernel.distributed.cluster.workers import fetch_results, wait_for_worker
 
-# Successive parts of a worker are merged until they have this many rows and entries, because each part has a
-# fixed cost: two parts of a million rows take 5 % more time than one part of two million.
+# Successive parts of a worker are merged until they have this many rows and entries. Each part has a fixed
+# cost: two parts of a million rows take 5 % more time than one part of two million rows.
 _LARGE_PART_ROWS = 1 << 22
 _LARGE_PART_ENTRIES_PER_COLUMN = 32
 
-PlacedPart = tuple[str, Future, Survey]  # a worker, a list of blocks on it, and the survey of the blocks
+PlacedPart = tuple[str, Future, Survey]  # a worker, its list of blocks, and the survey of these blocks
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +35,7 @@ class GatheredBlocks:
 
     @property
     def first_index(self) -> int:
-        """The number of the first column: 0 if at least one file counts from 0."""
+        """The number of the first column: 0 if at least one file numbers its columns from 0, else 1."""
         return min(part_survey.first_index for part_survey in self.surveys)
 
     @property
@@ -55,7 +55,7 @@ class GatheredBlocks:
 
 
 def gather_blocks(client: Client, sources: Sources, identify: bool, max_parts: int = 1) -> GatheredBlocks:
-    """Make the workers read, check and survey their blocks, in at most `max_parts` parts per worker."""
+    """Let the workers read, check and survey their blocks, in at most `max_parts` parts per worker."""
     placed_blocks = place_blocks(client, sources, max_parts)
     surveys = fetch_results(
         client, [client.submit(survey, blocks, identify, pure=False) for _, blocks in placed_blocks]
@@ -71,11 +71,11 @@ def gather_blocks(client: Client, sources: Sources, identify: bool, max_parts: i
 
 
 def place_blocks(client: Client, sources: Sources, max_parts: int = 1) -> list[tuple[str, Future]]:
-    """Return the worker and the list of blocks of each future part."""
+    """Return, for each part to be made, its worker and its list of blocks."""
     wait_for_worker(client)
     blocks = []
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Sending large graph")  # the graph contains the rows of the client
+        warnings.filterwarnings("ignore", "Sending large graph")  # rows in the client's memory make it large
         for worker, chosen in sources.assign_to_workers(client, max_parts):
             part = dask.delayed(list_blocks)(chosen)
             blocks.append((worker, client.compute(part, workers=[worker], allow_other_workers=True)))
@@ -108,7 +108,7 @@ def _is_large(group: list[PlacedPart], min_entries: int) -> bool:
 
 
 def _can_merge(first: PlacedPart, second: PlacedPart) -> bool:
-    """Return whether two parts are on the same worker, and agree on having groups and weights."""
+    """Return whether two parts are on one worker, and both or neither have groups, and likewise weights."""
     (first_worker, _, first_survey), (second_worker, _, second_survey) = first, second
     return (
         first_worker == second_worker
@@ -118,7 +118,7 @@ def _can_merge(first: PlacedPart, second: PlacedPart) -> bool:
 
 
 def merge_labels(surveys: Sequence[Survey]) -> tuple[Any, Any, Any]:
-    """Return the distinct labels, the total weight of their rows, and the number of rows with a weight."""
+    """Return the distinct labels, and for each the total weight and the number of its weighted rows."""
     labels, codes = np.unique(
         np.concatenate([part_survey.labels for part_survey in surveys]), return_inverse=True
     )

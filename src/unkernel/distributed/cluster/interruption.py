@@ -12,7 +12,7 @@ class Interrupted(Exception):  # noqa: N818 (not an error)
 
 
 def run_interruptibly(work: Callable[[], dict[str, Any]], stopped: threading.Event) -> dict[str, Any]:
-    """Run `work` on another thread and return its result; Ctrl-C sets `stopped` and interrupts the wait."""
+    """Run `work` on another thread and return its result; on Ctrl-C, set `stopped` and end the thread."""
     outcome: dict[str, Any] = {}
     finished = threading.Event()
 
@@ -31,7 +31,7 @@ def run_interruptibly(work: Callable[[], dict[str, Any]], stopped: threading.Eve
             pass
     except BaseException:
         stopped.set()
-        finished.wait()  # not join, because Python 3.11 takes a thread for ended after an interrupted join
+        finished.wait()  # not join: after an interrupted join, Python 3.11 reports the thread as ended
         raise
     if "error" in outcome and not isinstance(outcome["error"], Interrupted):
         raise outcome["error"]

@@ -1,4 +1,4 @@
-"""Pack vectors without loss for messages between machines."""
+"""Pack vectors losslessly for messages between machines."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Vector = NDArray[np.float64]
 
 
 def count_bytes(payload: Any, scalar_bytes: int = 0) -> int:
-    """Return the bytes of the arrays in a payload, which may be nested, and of its scalars."""
+    """Return the size in bytes of all arrays and scalars in a payload, which may be nested."""
     if isinstance(payload, dict):
         payload = list(payload.values())
     if isinstance(payload, list | tuple):
@@ -21,7 +21,7 @@ def count_bytes(payload: Any, scalar_bytes: int = 0) -> int:
 
 
 class Payload:
-    """Base of dataclasses whose fields are arrays to send."""
+    """Base class of dataclasses with arrays to send as fields."""
 
     @property
     def nbytes(self) -> int:
@@ -29,15 +29,15 @@ class Payload:
         return count_bytes(vars(self))
 
     def __sizeof__(self) -> int:
-        """Return the size from which Dask decides which results to move."""
+        """Return the size in bytes; Dask uses it to decide which results to move."""
         return self.nbytes + 64
 
 
 @dataclass(frozen=True, eq=False)
 class PackedVector(Payload):
-    """A vector of doubles, stored whole or as its nonzero entries and their indices, whichever is smaller.
+    """A vector of doubles, stored densely or as nonzero entries with their indices, whichever is smaller.
 
-    The size is 8 bytes per entry, or 12 bytes per nonzero entry (16 for more than 2^32 entries).
+    The size is 8 bytes per entry, or 12 bytes per nonzero entry (16 if there are more than 2^32 entries).
     """
 
     length: int
@@ -45,7 +45,7 @@ class PackedVector(Payload):
     indices: NDArray[Any] | None
 
     def add_to(self, total: Vector) -> None:
-        """Add this vector to another."""
+        """Add this vector to `total` in place."""
         if self.indices is None:
             total += self.values
         else:
@@ -71,14 +71,14 @@ def pack_vector(vector: Vector) -> PackedVector:
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """The vector of one part or of several parts, or the numbers of the parts that have lost their state."""
+    """The response of one or several parts: a vector, or the numbers of parts that have lost their state."""
 
     vector: PackedVector | None
     unprepared: tuple[int, ...] = ()
 
 
 def add_answers(*answers: Answer) -> Answer:
-    """Return the sum of answers, added in order."""
+    """Return the sum of responses, added in the given order."""
     unprepared = tuple(number for answer in answers for number in answer.unprepared)
     if unprepared or len(answers) == 1:
         return answers[0] if len(answers) == 1 else Answer(None, unprepared)

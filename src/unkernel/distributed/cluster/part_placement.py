@@ -14,15 +14,15 @@ from dask.distributed import TimeoutError as DaskTimeout
 from unkernel.distributed.cluster.interruption import Interrupted
 from unkernel.distributed.cluster.workers import WorkerMonitor, explain_losses, rebuild_at
 
-_LOSS_NOTICE_SECONDS = 2.0  # after the end of a worker, until Dask notices it
-_BALANCE_INTERVAL_SECONDS = 5.0  # between two checks for new workers
-# A worker is late if it takes this many times the median time of all workers, and this many seconds.
+_LOSS_NOTICE_SECONDS = 2.0  # time after which Dask has noticed the end of a worker
+_BALANCE_INTERVAL_SECONDS = 5.0  # time between two checks for new workers
+# A worker is late if it takes longer than this many seconds, and than this many times the median time.
 _LATE_FACTOR = 5.0
 _LATE_SECONDS = 20.0
 
 
 class AnswerTimes:
-    """The time that workers take to answer a request, in seconds."""
+    """The response times of the workers for one request, in seconds."""
 
     def __init__(self, answers: Mapping[str, Any]) -> None:
         self._answers = answers
@@ -30,7 +30,7 @@ class AnswerTimes:
         self._seconds: dict[str, float] = {}
 
     def find_late(self) -> set[str]:
-        """Return the workers that take far longer than the median of the workers that have finished."""
+        """Return the unfinished workers that take far longer than the median of the finished ones."""
         elapsed = time.monotonic() - self._start
         for worker, answer in self._answers.items():
             if answer.done():
@@ -42,10 +42,10 @@ class AnswerTimes:
 
 
 class PartPlacement:
-    """The worker of each part.
+    """Records the worker of each part, and decides which parts to rebuild on other workers.
 
-    Parts are rebuilt elsewhere if their worker is lost, silent or far slower than the others. When workers
-    join, some parts are rebuilt there to balance the load.
+    Parts are rebuilt on another worker if their own is lost, silent or far slower than the others. When
+    workers join, some parts are rebuilt on them to balance the load.
     """
 
     def __init__(self, client: Client, parts: list[Future], stopped: threading.Event) -> None:
@@ -59,7 +59,7 @@ class PartPlacement:
         self._next_balance = time.monotonic() + _BALANCE_INTERVAL_SECONDS
 
     def raise_if_stopped(self) -> None:
-        """Raise ``Interrupted`` if the thread must stop."""
+        """Raise ``Interrupted`` if training must stop."""
         if self._stopped.is_set():
             raise Interrupted
 
@@ -81,7 +81,7 @@ class PartPlacement:
             time.sleep(0.1)
 
     def check_workers(self, times: AnswerTimes) -> None:
-        """Raise DaskTimeout if the request must be repeated, because a worker is lost or late."""
+        """Raise DaskTimeout if a worker is lost or late, because the request must then be repeated."""
         self.raise_if_stopped()
         if not self._has_all_parts():
             raise DaskTimeout
@@ -91,7 +91,7 @@ class PartPlacement:
             raise DaskTimeout
 
     def all_workers_survive(self) -> bool:
-        """Return whether all workers survive, after waiting, because Dask notices losses with a delay."""
+        """Wait until Dask would have noticed a loss, then return whether all workers are still there."""
         deadline = time.monotonic() + _LOSS_NOTICE_SECONDS
         while time.monotonic() < deadline:
             if not self._has_all_parts():
@@ -100,7 +100,7 @@ class PartPlacement:
         return True
 
     def _has_all_parts(self) -> bool:
-        """Return whether every part is on its worker. Restarted workers keep the address, but lose parts."""
+        """Return whether every part is on its worker; restarted workers keep their address but lose parts."""
         with explain_losses(self._client):
             holders = self._client.who_has(self._parts)
             alive = set(self._client.nthreads())
@@ -126,9 +126,9 @@ class PartPlacement:
 
 
 def plan_moves(places: Sequence[str], sizes: Sequence[int], threads: Mapping[str, int]) -> dict[int, str]:
-    """Return the parts to move, with their new workers, so that all threads have the same load.
+    """Return the parts to move and their new workers, to give all threads about the same load.
 
-    A part only moves if this reduces the difference between two workers substantially.
+    A part moves only if the move substantially reduces the difference between two workers.
     """
     parts_of_worker: dict[str, list[int]] = {worker: [] for worker in threads}
     for k, place in enumerate(places):

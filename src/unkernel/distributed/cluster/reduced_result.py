@@ -1,4 +1,4 @@
-"""Compute a result on one worker from the results of all parts, and leave it there."""
+"""Compute a result on one worker from the responses of all parts, and keep it on this worker."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from unkernel.distributed.cluster.coordinator import (
 
 
 class ReducedResult:
-    """A result that one worker computes from the results of all parts; it is recomputed if it is lost.
+    """A result that one worker computes from the responses of all parts; it is recomputed if it is lost.
 
     Parameters
     ----------
@@ -26,9 +26,9 @@ class ReducedResult:
     question : (callable, Arguments)
         The task for all parts, and its arguments.
     merge : callable
-        Merges several answers into one, along a tree.
+        Merges several responses into one, along a tree.
     task : (callable, tuple)
-        Computes the result from the list of merged answers, and its further arguments.
+        The task that computes the result from the list of merged responses, and its further arguments.
     owner : int
         The part whose worker computes the result.
     """
@@ -43,10 +43,10 @@ class ReducedResult:
     ) -> None:
         self._cluster = cluster
         self._question, self._merge, self._task, self._owner = question, merge, task, owner
-        self._results: dict[tuple[str, ...], Future] = {}  # by the places of the parts
+        self._results: dict[tuple[str, ...], Future] = {}  # keyed by the workers of all parts
 
     def fetch(self, view: Callable[..., Any] = return_unchanged) -> Any:
-        """Fetch the result or, with `view`, the value of this function of the result."""
+        """Fetch `view(result)`; by default, the result itself."""
         cluster = self._cluster
 
         def ask() -> list[Any]:
@@ -58,9 +58,9 @@ class ReducedResult:
     def fetch_and_ask(
         self, view: Callable[..., Any], task: Callable[..., Any], arguments: Arguments
     ) -> tuple[Any, list[Any]]:
-        """Fetch a view of the result, and the results of a task for all parts.
+        """Fetch `view(result)`, and the responses of all parts to a task.
 
-        The first argument of the task is the complete result.
+        The first argument of the task is the complete result, which does not pass through the client.
         """
         cluster = self._cluster
 

@@ -1,4 +1,4 @@
-"""Move the rows of each group to one part, by tasks that Dask can repeat when a worker is lost."""
+"""Move the rows of each group to one part, by tasks that Dask can repeat if a worker is lost."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from unkernel.distributed.cluster.row_blocks import Block, list_blocks
 from unkernel.distributed.cluster.workers import fetch_results
 
 Keys = NDArray[Any]
-Moves = dict[tuple[int, int], Keys]  # groups to move, by the sending and the receiving part
+Moves = dict[tuple[int, int], Keys]  # the groups to move from one part to another, by (sender, receiver)
 
 
 def gather_groups(gathered: GatheredBlocks) -> GatheredBlocks:
@@ -40,7 +40,7 @@ def gather_groups(gathered: GatheredBlocks) -> GatheredBlocks:
 
 
 def _find_owners(codes: Keys, parts: Keys, rows: Keys) -> Keys:
-    """Return the part with most rows of each group; ties go to the first part."""
+    """Return, for each group, the part with most of its rows; among equals, the first part."""
     order = np.lexsort((-parts, rows, codes))
     last_of_group = np.r_[codes[order][1:] != codes[order][:-1], True]
     return np.asarray(parts[order][last_of_group])

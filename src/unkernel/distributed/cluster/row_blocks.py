@@ -34,7 +34,7 @@ class Block:
     y : array of labels
     qid, weights : array, or None
     first_index : int
-        The number by which files refer to the first column: 1 if they count from 1.
+        Number of the first column: 0, or 1 for files that number their columns from 1.
     """
 
     X: Any
@@ -60,7 +60,7 @@ def make_block(X: Any, y: Any, qid: Any = None, weights: Any = None) -> Block:
 
 
 def _check_weights(weights: NDArray[Any], rows: Any) -> Vector:
-    """Return checked weights. All weights of a block may be 0, so that a whole file is ignored."""
+    """Return checked weights. A block may have only zero weights: then its rows are ignored."""
     is_number = weights.dtype.kind in "biuf"
     if is_number and weights.shape == (rows.shape[0],) and not weights.any():
         return np.zeros(rows.shape[0])
@@ -68,7 +68,7 @@ def _check_weights(weights: NDArray[Any], rows: Any) -> Vector:
 
 
 def make_block_of_tuple(block: Any) -> Block:
-    """Make a block of a tuple (X, y[, qid[, weights]])."""
+    """Return the block made from a tuple (X, y[, qid[, weights]])."""
     if isinstance(block, Block):
         return block
     if not isinstance(block, tuple | list) or not 2 <= len(block) <= 4:
@@ -81,7 +81,7 @@ def make_blocks_of_partition(partition: Any) -> list[Block]:
 
 
 def read_block(path: str, zero_based: ZeroBased) -> Block:
-    """Read an svmlight file from any address that fsspec can open."""
+    """Return the block in an svmlight file, from a path or any address that fsspec can open."""
     with open_if_remote(path) as file:
         data = read_svmlight(file, zero_based=zero_based)
     return Block(canonical_rows(data.X), data.y, data.qid, None, 0 if data.zero_based else 1)
@@ -89,7 +89,7 @@ def read_block(path: str, zero_based: ZeroBased) -> Block:
 
 @contextlib.contextmanager
 def open_if_remote(path: str) -> Iterator[Any]:
-    """Yield a remote file, opened by fsspec, or the path of a local one."""
+    """Yield an open file for a remote address, or the path of a local file."""
     if "://" not in path:
         yield path
         return
@@ -100,7 +100,7 @@ def open_if_remote(path: str) -> Iterator[Any]:
 
 
 def list_blocks(blocks: Sequence[Block | list[Block]]) -> list[Block]:
-    """Return one list of all blocks, given blocks and lists of blocks."""
+    """Flatten blocks and lists of blocks into one list of blocks."""
     result: list[Block] = []
     for item in blocks:
         result += item if isinstance(item, list) else [item]
@@ -108,7 +108,7 @@ def list_blocks(blocks: Sequence[Block | list[Block]]) -> list[Block]:
 
 
 def align_rows(blocks: list[Block], first_index: int, n_features: int) -> CsrRows:
-    """Return the rows of all blocks as one matrix, with columns numbered from `first_index`."""
+    """Return the rows of all blocks as one matrix whose first column has the number `first_index`."""
     shifted = []
     for block in blocks:
         X, shift = block.X, block.first_index - first_index
@@ -134,11 +134,11 @@ class Survey:
 
     rows: int
     entries: int
-    end_index: int  # one more than the largest index
+    end_index: int  # the largest index plus 1
     first_index: int
     labels: NDArray[Any]  # the distinct labels
     totals: Vector  # the total weight of the rows of each label
-    counts: NDArray[Any]  # number of rows with a weight
+    counts: NDArray[Any]  # the number of rows of each label with a weight above 0
     has_qid: bool
     has_weights: bool
     fingerprint: int  # the sum of the fingerprints of the blocks
@@ -167,8 +167,8 @@ def survey(blocks: list[Block], identify: bool) -> Survey:
 def fingerprint(block: Block) -> int:
     """Return a number that depends on all rows, labels, groups and weights, but not on their order.
 
-    The fingerprint is the sum of the hashes of the rows, so it does not depend on the division into blocks.
-    The hash of a row is a hash of the sum of the hashes of its entries.
+    The fingerprint is the sum of the hashes of the rows; the sum of several blocks is the fingerprint of all
+    their rows. The hash of a row is the hash of the sum of the hashes of its entries.
     """
     target_hashes = [
         _hash_values(values) for values in (block.y, block.qid, block.weights) if values is not None

@@ -1,7 +1,7 @@
-"""Parts of the rows on the workers, and stateless tasks.
+"""Parts of the rows on the workers, and the tasks that need no state.
 
-A part is a pure function of blocks that Dask can recreate. So Dask rebuilds a part that is lost with its
-worker on another worker.
+A part is a pure function of blocks that Dask can recreate. If a part is lost with its worker, Dask can
+therefore rebuild it on another worker.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Packing:
 
 
 class Part:
-    """Rows on a worker. A part is never sent: on another worker, Dask rebuilds the part from its blocks."""
+    """Rows on a worker. A part is never sent; on another worker, Dask rebuilds it from its blocks."""
 
     def __init__(self, blocks: list[Block], packing: Packing) -> None:
         self.number = packing.number
@@ -42,7 +42,7 @@ class Part:
         self._intercept = packing.intercept
         rows = align_rows(blocks, packing.first_index, packing.n_features)
         self._store: RowStore = pack_rows(rows, threads=self.threads)
-        self.state: Any = None  # the state of the current round; a rebuilt part has none
+        self.state: Any = None  # the state in the current round; None after the part was rebuilt
         self.lock = threading.Lock()
 
     def __sizeof__(self) -> int:
@@ -53,16 +53,16 @@ class Part:
         raise TypeError("a part of the training rows stays on its worker")
 
     def scores(self, weights: Vector) -> Vector:
-        """Return X w."""
+        """Return the scores X w of the part's rows X."""
         return np.asarray(self._store.scores(weights, self._intercept, self.threads))
 
     def combine(self, coefficients: Vector) -> Vector:
-        """Return X'c."""
+        """Return X'c: the sum of the part's rows, each multiplied by its coefficient."""
         return np.asarray(self._store.transposed(coefficients, self._intercept, self.threads))
 
 
 def get_worker_threads(threads: int | None) -> int:
-    """Return the number of threads for a task; None means all threads of its worker."""
+    """Return the number of threads for a task on this worker; None means all of the worker's threads."""
     return threads or int(get_worker().state.nthreads)
 
 

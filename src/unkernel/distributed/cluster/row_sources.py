@@ -29,23 +29,23 @@ from unkernel.distributed.cluster.row_blocks import (
     read_block,
 )
 
-_LARGE_BLOCK_ENTRIES = 1 << 20  # rows of the client with more entries are divided into several blocks
+_LARGE_BLOCK_ENTRIES = 1 << 20  # a client's matrix with more entries is divided into several blocks
 
 
 @dataclass(frozen=True, eq=False)
 class Sources:
-    """Blocks for workers to create.
+    """The blocks that the workers are to create.
 
     Attributes
     ----------
     blocks : list of Delayed
         Tasks that create a Block or a list of Blocks.
     sizes : list of float
-        The sizes of the blocks, if known; only ratios of sizes matter.
+        The sizes of the blocks in any unit, because only their ratios matter.
     holders : list of Future, or None
-        The source of each block that is already on a worker, otherwise None.
+        For each block, the future of its source if this is already on a worker, else None.
     has_labels : bool
-        Whether labels come with the rows, as in files.
+        Whether the blocks contain labels, as files do.
     """
 
     blocks: list[Any]
@@ -54,10 +54,10 @@ class Sources:
     has_labels: bool = False
 
     def assign_to_workers(self, client: Client, max_parts: int) -> list[tuple[str, list[Any]]]:
-        """Return the worker and the blocks of each part, for at most `max_parts` parts per worker.
+        """Return the worker and the blocks of each part, with at most `max_parts` parts per worker.
 
-        Blocks that are on a worker stay there. All other blocks are assigned so that neighbours stay
-        together.
+        Blocks that are already on a worker stay there. The other blocks are divided into runs of consecutive
+        blocks.
         """
         workers = sorted(client.nthreads())
         blocks_of_worker: dict[str, list[int]] = {}
@@ -88,7 +88,7 @@ class Sources:
 
 
 def assign_evenly(sizes: Sequence[float], count: int) -> list[int]:
-    """Assign items to groups of neighbours with about the same size; return the group of each item."""
+    """Divide items into consecutive groups of about the same total size; return the group of each item."""
     ends = np.cumsum(sizes)
     middles = ends - np.asarray(sizes) / 2
     return [int(group) for group in np.minimum(count * middles / ends[-1], count - 1)]
@@ -97,10 +97,10 @@ def assign_evenly(sizes: Sequence[float], count: int) -> list[int]:
 def open_sources(
     client: Client, X: Any, targets: dict[str, Any], zero_based: ZeroBased = "auto", max_parts: int = 1
 ) -> Sources:
-    """Return the blocks of X from any source, with their parts of the `targets` y, qid and sample_weight."""
+    """Return the blocks of X, from any source, each with its share of `targets` (y, qid, sample_weight)."""
     if is_path(X):
         return _from_files(list_files(X), targets, zero_based)
-    reason = "blocks have their own labels, groups and weights, (X, y[, qid[, weights]]): X only"
+    reason = "blocks have their own labels, groups and weights, (X, y[, qid[, weights]]): give X only"
     if isinstance(X, list) and X and all(isinstance(block, Delayed | Future) for block in X):
         refuse_arrays(reason, *targets.values())
         return _from_delayed(X)
@@ -149,13 +149,13 @@ def _expand_remote_pattern(pattern: str) -> list[str]:
 
 
 def _from_files(names: list[str], targets: dict[str, Any], zero_based: ZeroBased) -> Sources:
-    refuse_arrays("files have their own labels and groups, and no weights: X only", *targets.values())
+    refuse_arrays("files have their own labels and groups, and no weights: give X only", *targets.values())
     blocks = [dask.delayed(read_block)(name, zero_based) for name in names]
     return Sources(blocks, [guess_file_size(name) for name in names], [None] * len(names), True)
 
 
 def guess_file_size(name: str) -> float:
-    """Return the size of a file for :class:`Sources`; 1 for files that the client cannot access."""
+    """Return the size of a file, or 1 if the client cannot access it, as a size for :class:`Sources`."""
     size = os.path.getsize(name) if os.path.exists(name) else 1  # noqa: PTH110, PTH202
     return float(size or 1)
 
@@ -176,7 +176,7 @@ def _from_bag(bag: Any) -> Sources:
 
 
 def find_futures(collection: Any, pieces: Sequence[Any]) -> list[Future | None]:
-    """Return the future of each piece of a collection that is already on a worker, otherwise None."""
+    """Return, for each piece of a collection, its future if it is already on a worker, else None."""
     futures = {future.key: future for future in futures_of(collection)}
     return [futures.get(piece.key) for piece in pieces]
 
@@ -185,7 +185,7 @@ def _to_dask_array(X: Any) -> Any:
     if not hasattr(X, "to_dask_array"):
         return X
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Dask currently has limited support")  # strings become objects
+        warnings.filterwarnings("ignore", "Dask currently has limited support")  # of strings; objects work
         return X.to_dask_array()
 
 
@@ -204,7 +204,7 @@ def _from_dask_array(X: Any, targets: dict[str, Any]) -> Sources:
 
 
 def _split_like(X: Any, other: Any, name: str) -> list[Any]:
-    """Split an array of labels, groups or weights like the chunks of rows of X."""
+    """Split an array of labels, groups or weights at the row boundaries of the chunks of X."""
     chunks = X.chunks[0]
     if other is None:
         return [None] * len(chunks)
@@ -235,7 +235,7 @@ def _check_length(length: int, rows: int, name: str) -> None:
 
 
 def _from_matrix(X: Any, targets: dict[str, Any], workers: int, max_parts: int) -> Sources:
-    """Divide rows of the client into equal blocks, which the scheduler stores and can send repeatedly."""
+    """Divide the client's rows into equal blocks. The scheduler stores them, and can send them repeatedly."""
     if isinstance(X, list) and any(getattr(block, "ndim", 0) == 2 for block in X):
         raise ValueError("X is a list of matrices: make each block dask.delayed((X, y)), or stack them")
     if targets["y"] is None:

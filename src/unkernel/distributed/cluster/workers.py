@@ -1,9 +1,9 @@
 """Find the usable workers of a cluster, and recover results from lost workers.
 
-When a worker ends, Dask runs its tasks on other workers. But Dask waits minutes for a worker that is
-suspended or disconnected, and forever for a worker that has paused because its memory is full. If all workers
-are lost together, Dask never runs tasks that prefer one of these workers. This module handles these three
-cases.
+When a worker ends, Dask runs its tasks on other workers. There are three cases that Dask does not handle: it
+waits minutes for a worker that is suspended or disconnected; it waits forever for a worker that has paused
+because its memory is full; and if all workers are lost together, it never runs tasks that prefer one of them.
+This module handles these cases.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from dask.distributed import Client, Future, KilledWorker, wait
 from dask.distributed import TimeoutError as DaskTimeout
 from dask.utils import format_bytes
 
-POLL_SECONDS = 0.5  # between two checks of the workers during a request
+POLL_SECONDS = 0.5  # time between two checks of the workers during a request
 _FIRST_FETCH_SECONDS = 5.0  # the first timeout for fetching results; it doubles with each attempt
 _MAX_SILENCE_SECONDS = 60.0  # a worker that is silent or paused for longer is unusable
 _WARNING_SECONDS = 10.0  # after this time without workers, a warning is shown
 _MAX_ABSENCE_SECONDS = 300.0  # after this time without workers, an error is raised
 
-_REMEDY = "use more workers, give them more memory (memory_limit), or have smaller blocks or files"
+_REMEDY = "use more workers, give them more memory (memory_limit), or use smaller blocks or files"
 
 
 class SchedulerLostError(ConnectionError):
@@ -38,7 +38,7 @@ class SchedulerLostError(ConnectionError):
 
 @dataclass(frozen=True)
 class Worker:
-    """The state of a worker in the scheduler."""
+    """The state of a worker according to the scheduler."""
 
     threads: int
     silence: float  # seconds since its last message
@@ -73,7 +73,7 @@ class WorkerMonitor:
         MemoryError
             If there are no usable workers because the memory of all workers is full.
         ConnectionError
-            If there have been no usable workers for long, or the scheduler is lost.
+            If there have been no usable workers for a long time, or the scheduler is lost.
         """
         workers = list_workers(self._client)
         now = time.monotonic()
@@ -81,8 +81,8 @@ class WorkerMonitor:
         self._paused_since = {name: self._paused_since.get(name, now) for name in paused}
         full = {name for name, since in self._paused_since.items() if now - since >= _MAX_SILENCE_SECONDS}
         self.exclude(full)
-        # Only workers that are silent in two checks are refused, because all workers seem silent to a
-        # scheduler that resumes after a suspension.
+        # A worker must be silent in two successive checks: after a suspension of the scheduler, all workers
+        # seem silent at first.
         silent = {name for name, worker in workers.items() if worker.silence >= _MAX_SILENCE_SECONDS}
         refused = self._excluded | (silent & self._silent)
         self._silent = silent
@@ -104,12 +104,12 @@ class WorkerMonitor:
 
 
 def wait_for_worker(client: Client) -> None:
-    """Wait until the cluster has a worker; warn after a while, because the user may have to start one."""
+    """Wait until the cluster has a worker; warn after a while, because the user may need to start one."""
     if client.status in ("closing", "closed"):
         raise ValueError("the Dask client is closed: make another one, distributed.Client(...)")
     deadline = time.monotonic() + _WARNING_SECONDS
     warned = False
-    while not list_workers(client):  # paused workers count: later errors name them
+    while not list_workers(client):  # paused workers count too, because later errors name them
         if time.monotonic() >= deadline and not warned:
             _warn_of_no_workers()
             warned = True
@@ -158,14 +158,14 @@ def explain_losses(client: Client) -> Iterator[None]:
         worker = error.last_worker
         limit = f" (memory_limit {format_bytes(worker.memory_limit)})" if worker.memory_limit else ""
         raise MemoryError(
-            f"several workers were lost while they ran {error.task!r}, {worker.address}{limit} the last of "
-            f"them; they may have run out of memory: {_REMEDY}"
+            f"several workers were lost while they ran {error.task!r}; the last of them was "
+            f"{worker.address}{limit}. They may have run out of memory: {_REMEDY}"
         ) from None
     except (CancelledError, OSError) as error:
         if isinstance(error, SchedulerLostError) or client.status == "running":
             raise
         raise SchedulerLostError(
-            "the Dask scheduler was lost: fit again with a client of another one"
+            "the Dask scheduler was lost: fit again with the client of another scheduler"
         ) from error
 
 
@@ -175,7 +175,7 @@ def explain_losses(client: Client) -> Iterator[None]:
 def wait_until_done(client: Client, futures: Sequence[Future], timeout: float) -> bool:
     """Wait for tasks, and return whether all end within the timeout, successfully or not."""
     try:
-        with client.as_current():  # `wait` uses the current client, which may be another one
+        with client.as_current():  # otherwise `wait` would use the current client, perhaps another one
             wait(futures, timeout=timeout)
     except DaskTimeout:
         return False
@@ -197,7 +197,7 @@ def fetch(client: Client, futures: Sequence[Future]) -> concurrent.futures.Futur
 def fetch_patiently(
     client: Client, futures: Sequence[Future], check_workers: Callable[[], None]
 ) -> list[Any]:
-    """Fetch results, which may be large, with growing timeouts; check the workers after each timeout."""
+    """Fetch results, possibly large, with growing timeouts; check the workers after each timeout."""
     timeout = _FIRST_FETCH_SECONDS
     while True:
         fetched = fetch(client, futures)
@@ -210,7 +210,7 @@ def fetch_patiently(
 
 
 def fetch_results(client: Client, futures: Sequence[Future]) -> list[Any]:
-    """Return the results of tasks; tasks of unusable workers are moved to usable workers."""
+    """Return the results of tasks, moving tasks from unusable workers to usable ones while waiting."""
     monitor = WorkerMonitor(client)
 
     def move_to_usable() -> None:
@@ -229,9 +229,10 @@ def fetch_results(client: Client, futures: Sequence[Future]) -> list[Any]:
 
 
 def rebuild_at(client: Client, moves: Mapping[Any, Collection[str]], usable: Collection[str]) -> None:
-    """Rebuild each result of `moves` on one of its workers, unless one of them has or computes it.
+    """Rebuild each result in `moves` on one of its listed workers, unless one of them has or computes it.
 
-    Dependencies that no usable worker has are rebuilt, too. Results without workers in `moves` are unchanged.
+    Dependencies that no usable worker has are rebuilt too. Results with an empty list of workers stay as they
+    are.
     """
     targets = {key: set(workers) for key, workers in moves.items() if workers}
     with explain_losses(client):
@@ -250,7 +251,7 @@ def _rebuild_at(moves: dict[Any, set[str]], usable: set[str], dask_scheduler: An
                 continue
             task.worker_restrictions, task.loose_restrictions = workers, True
             if task.state in ("memory", "processing", "no-worker"):
-                released[task.key] = "released"  # the scheduler runs it again, because it is still needed
+                released[task.key] = "released"  # the task is still needed, so the scheduler runs it again
     dask_scheduler.transitions(released, f"unkernel-{uuid.uuid4().hex}")
 
 

@@ -2,8 +2,8 @@
 
 The workers merge the counts of partitions along a tree. Strings are counted exactly. Numbers are counted
 exactly in columns with at most ``MAX_NUMBER_GROUPS`` distinct numbers. In other columns, numbers that differ
-only in their last bits are counted as a group, with as many bits as needed for this number of groups. The
-result does not depend on the partitions.
+only in their last bits form a group and are counted together; as many bits are ignored as necessary to get at
+most ``MAX_NUMBER_GROUPS`` groups. The result does not depend on the partitions.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ def _merge_column(
         return None
     summary = ColumnSummary(name)
     for state in states:
-        assert state is not None  # because the column is not dropped
+        assert state is not None  # only dropped columns have no state
         summary.join(state, _get_max_groups(kind))
     return summary
 
@@ -136,5 +136,5 @@ def _save_states(
 
 
 def _get_max_groups(kind: str | None) -> int:
-    """Return the largest number of groups of numbers; numbers of categories are never grouped."""
+    """Return the largest number of groups of numbers; numbers that are categories are never grouped."""
     return _NO_LIMIT if kind == "category" else MAX_NUMBER_GROUPS

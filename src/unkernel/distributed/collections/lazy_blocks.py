@@ -13,7 +13,7 @@ from dask.highlevelgraph import HighLevelGraph
 
 
 def is_frame(X: Any) -> bool:
-    """Return whether a collection is a data frame; raise a ``TypeError`` unless it is a frame or an array."""
+    """Return True for a data frame and False for an array; raise a ``TypeError`` for other objects."""
     if isinstance(X, dask.array.Array):
         return False
     if hasattr(type(X), "divisions"):
@@ -30,11 +30,10 @@ def map_blocks(
     ----------
     X : dask array or data frame
     function : callable
-        Called as ``function(block, shared, **options)``, for nonempty blocks.
+        Called as ``function(block, shared, **options)`` for each nonempty block.
     options : dict
     shared : Delayed
-        An argument of all calls. It is a separate task, so that its result is shared by the calls on a
-        worker.
+        An argument of all calls. It is a task of its own, and all calls on a worker share its result.
     empty : array or sparse matrix
         The result for a block without rows.
     """
@@ -45,12 +44,12 @@ def map_blocks(
 def _apply_to_block(
     block: Any, shared: Any, *, function: Callable[..., Any], empty: Any, options: dict[str, Any]
 ) -> Any:
-    """Apply the function to a block, which may be empty, for example after a filter."""
+    """Apply the function to a block. A block may be empty, for example after a filter."""
     return function(block, shared, **options) if block.shape[0] else empty
 
 
 def _map_chunks(X: Any, apply: Any, shared: Any, empty: Any) -> Any:
-    """Return one chunk of results for each chunk of rows, which may be divided by columns as well."""
+    """Return one chunk of results for each chunk of rows; X may be divided by columns as well."""
     return dask.array.blockwise(
         apply,
         "ik"[: empty.ndim],
@@ -65,8 +64,8 @@ def _map_chunks(X: Any, apply: Any, shared: Any, empty: Any) -> Any:
 def _map_partitions(X: Any, apply: Any, shared: Any, empty: Any) -> Any:
     """Return one chunk of results, of unknown size, for each partition.
 
-    This is not ``map_partitions`` of Dask, which sometimes fails to fuse tasks if `shared` is not of the
-    frame.
+    Dask's ``map_partitions`` is not used: it sometimes fails to fuse tasks if an argument such as `shared`
+    is not derived from the frame.
     """
     partitions = X.to_delayed()
     name = f"{apply.keywords['function'].__name__.strip('_')}-{tokenize(X, shared, apply)}"

@@ -14,7 +14,7 @@ from unkernel.engines.estimator import CompiledEstimator
 
 
 class WorkerModel:
-    """A classifier on a worker. It is sent as the path of its file or, if it has no file, completely."""
+    """A classifier on a worker. It is sent as the path of its file or, if it has no file, as a whole."""
 
     def __init__(self, classifier: Any) -> None:
         self.classifier = classifier
@@ -25,14 +25,14 @@ class WorkerModel:
 
 
 def open_model(path: str, digest: str) -> WorkerModel:
-    """Map the file of a model; all processes of a machine share its pages."""
+    """Return a model whose file is mapped into memory; all processes of a machine share its pages."""
     try:
         classifier = CompiledEstimator.load(path)
     except OSError as error:
         raise type(error)(
             error.errno,
             f"a worker cannot read the model ({error.strerror}): keep it on a file system that all workers "
-            "share, or send it to them: unkernel.load(path, mmap=False)",
+            "share, or load it so that it is sent to them: unkernel.load(path, mmap=False)",
             path,
         ) from None
     if classifier.mapped_file is None or classifier.mapped_file.digest != digest:
@@ -59,7 +59,7 @@ def _make_model_task(classifier: Any) -> Any:
 
 
 def _make_empty_answers(classifier: Any, method: str, X: Any) -> Any:
-    """Return an empty array with the type of the results, from the prediction for an artificial row."""
+    """Return an empty array with the type of the results, found by predicting an artificial row."""
     if hasattr(classifier, "plan"):
         classifier.plan.encode(X._meta if is_frame(X) else np.empty((0, *X.shape[1:]), X.dtype), 1)
         row: Any = sparse.csr_matrix((1, classifier.plan.n_features))
@@ -73,7 +73,7 @@ def _make_empty_answers(classifier: Any, method: str, X: Any) -> Any:
 
 
 def _select_known_columns(classifier: Any, X: Any) -> Any:
-    """Select the columns of a frame that a model of records reads, so that other columns are not loaded."""
+    """Select the columns that a model of records reads; Dask then does not load the other columns."""
     if not hasattr(classifier, "plan") or not hasattr(X, "columns"):
         return X
     return X[[name for name in X.columns if name in set(classifier.plan.columns)]]

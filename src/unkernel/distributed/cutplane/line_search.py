@@ -1,10 +1,10 @@
-"""Tabulate the losses on a line between two weight vectors, so that a line search needs one request.
+"""Tabulate the losses on a line between two weight vectors: a line search then needs only one request.
 
-A row whose margin has the deficit a at one end and b at the other has the deficit a + t (b - a) at t, and a
-loss if the deficit is positive. So the sum of the losses is a parabola in t between any two points at which
-the loss of a row begins or ends. The table has the coefficients of these parabolas at t = 0, 1/1024, .., 1.
-The sum of the tables of all parts is the table of all rows, and values and slopes at these t are exact.
-Tabulating takes O(rows + 1024).
+Let a and b be the margin deficits of a row (1 - y s for the score s) at t = 0 and t = 1, the two ends of the
+line. At t, the deficit is a + t (b - a), and the row has a loss if this is positive. The sum of the losses is
+therefore a parabola in t between any two points at which the loss of a row begins or ends. The table has the
+coefficients of these parabolas at t = 0, 1/1024, .., 1. The sum of the tables of all parts is the table of
+all rows. Values and slopes at these t are exact. Tabulating takes O(rows + 1024) time.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ import numpy as np
 from unkernel.distributed.cluster.packed_vectors import Vector
 
 CELLS = 1024
-# The line search divides [0, 1] into 32 intervals, and one of these again; the table contains all these
-# steps.
+# The line search divides [0, 1] into 32 intervals, and then divides one of them into 32. All these steps are
+# in the table.
 STEPS_AT_ONCE = 31
 
 
 @dataclass(frozen=True, eq=False)
 class MarginDeficits:
-    """The margin deficits of rows at both ends of a line, and their costs."""
+    """The margin deficits of rows at both ends of a line, and the costs of the rows."""
 
     here: Vector
     there: Vector
@@ -31,16 +31,16 @@ class MarginDeficits:
 
     @staticmethod
     def of(here: Vector, there: Vector, signed_costs: Vector) -> MarginDeficits:
-        """Return 1 - y s for the scores s at both ends, where y is the sign of the cost."""
+        """Return the deficits 1 - y s for the scores s at both ends; the label y is the sign of the cost."""
         signs = np.sign(signed_costs)
         return MarginDeficits(1.0 - signs * here, 1.0 - signs * there, np.abs(signed_costs))
 
     def select(self, chosen: np.ndarray) -> MarginDeficits:
-        """Return the deficits of the chosen rows."""
+        """Return the deficits and costs of the chosen rows."""
         return MarginDeficits(self.here[chosen], self.there[chosen], self.costs[chosen])
 
     def parabolas(self, squared: bool) -> list[Vector]:
-        """Return the coefficients of 1, t and, for squared losses, t^2, one per row."""
+        """Return one vector each for the coefficients of 1, t and, for squared losses, t^2, by row."""
         change = self.there - self.here
         if not squared:
             return [self.costs * self.here, self.costs * change]
@@ -51,8 +51,8 @@ def tabulate_line(deficits: MarginDeficits, squared: bool) -> Vector:
     """Return the coefficients of the parabolas, of shape (2 or 3, 1025), flat in C order."""
     at_start, at_end = deficits.here > 0.0, deficits.there > 0.0
     falling, rising = deficits.select(at_start & ~at_end), deficits.select(~at_start & at_end)
-    # For falling rows, the number of grid points before the end of the loss; for rising rows, the number up
-    # to its begin.
+    # The loss of a falling row ends on the line: `ends` is the number of grid points before its end. The loss
+    # of a rising row begins on the line: `begins` is the index of the first grid point after its begin.
     ends = np.ceil(_find_crossings(falling) * CELLS).astype(np.intp)
     begins = np.floor(_find_crossings(rising) * CELLS).astype(np.intp) + 1
     always = deficits.select(at_start & at_end).parabolas(squared)
@@ -82,7 +82,7 @@ def _sum_from_left(values: Vector, begins: np.ndarray) -> Vector:
 
 
 def look_up_steps(table: Vector, steps: Vector) -> list[tuple[float, float]] | None:
-    """Return value and slope at each step; None if a step is not in the table."""
+    """Return the value and the slope at each step; None if a step is not in the table."""
     positions = steps * CELLS
     if not ((positions == np.round(positions)) & (positions >= 0) & (positions <= CELLS)).all():
         return None

@@ -23,24 +23,25 @@ from unkernel.distributed.cutplane.risks import ClusterMinimiser, compute_pair_s
 from unkernel.distributed.shared_docs import complete_docs
 from unkernel.errors import warn_caller
 
-_MAX_COUNTED_RANKS = 1024  # with more ranks, scores are gathered instead of counts
+_MAX_COUNTED_RANKS = 1024  # with more ranks, the client gathers scores instead of counts
 
 
 @complete_docs(RankSVM, OnCluster, without=("intercept_", "gamma_", "classes_", "feature_names_in_"))
 class DaskRankSVM(OnCluster, RankSVM):
     """Support vector machine for learning to rank on a Dask cluster.
 
-    This is :class:`~unkernel.RankSVM` of degree 1 with the rows on the workers, and with the same certified
-    gap. With groups, all rows of a group are moved to the same worker, which finds their pairs. Without
-    groups, the workers count their rows by label and score, and the client finds the pairs from the sums of
-    these counts. In both cases, traffic does not grow with the number of rows. Scores are gathered (8
-    bytes per row and pass) only if no part has more than 16,384 rows or, with a warning, if there are more
-    than 1,024 labels.
+    This estimator is :class:`~unkernel.RankSVM` of degree 1 with the rows on the workers. It has the same
+    certified gap. With groups, all rows of a group are moved to one worker, which finds their pairs. Without
+    groups, the workers count their rows by label and score, and the client finds the pairs from the summed
+    counts. In both cases, the traffic per pass does not depend on the number of rows. In two other cases, the
+    client gathers the scores of all rows (8 bytes per row and pass): if no part has more than 16,384 rows,
+    and, with a warning, if there are more than 1,024 labels.
 
     Parameters
     ----------
     checkpoint : path, default=None
-        Folder on the client's machine that keeps the cuts during training.
+        Folder on the client's machine. Cuts are saved there during training; if training is interrupted, the
+        next fit continues from them.
 
     Attributes
     ----------
@@ -86,7 +87,7 @@ class DaskRankSVM(OnCluster, RankSVM):
         self._set_parameters(locals())
 
     def fit(self, X: Any, y: Any = None, qid: Any = None, sample_weight: Any = None) -> Self:
-        """Fit the model to rows on the workers, so that larger labels have larger scores.
+        """Fit the model to rows on the workers: rows with larger labels should get larger scores.
 
         Parameters
         ----------
@@ -95,8 +96,8 @@ class DaskRankSVM(OnCluster, RankSVM):
         y : dask array or array of numbers of shape (n_samples,), default=None
             Labels; None if the rows come with labels.
         qid : dask array or array of shape (n_samples,), default=None
-            Groups: only rows of the same group are compared. Rows of a group on different workers are moved
-            to one worker first.
+            Groups: only rows of the same group are compared. If the rows of a group are on different workers,
+            they are first moved to one worker.
         sample_weight : dask array or array of shape (n_samples,), default=None
             Weights of the rows; the weight of a pair is the product of the weights of its rows.
 
@@ -128,7 +129,7 @@ class DaskRankSVM(OnCluster, RankSVM):
         self._set_ranking_attributes(numbers, labels if has_groups else None, totals)
         rows = self._describe_rows(gathered)
         cluster = self._pack_parts(gather_groups(gathered) if has_groups else gathered, 0.0)
-        del gathered  # frees the blocks, which are packed now
+        del gathered  # frees the memory of the blocks, which are packed now
         minimiser = ClusterMinimiser(cluster, rows)
         accuracy = compute_pair_accuracy(self.tol)
         if has_groups:
@@ -169,5 +170,5 @@ class DaskRankSVM(OnCluster, RankSVM):
         return replace(ranking, name=uuid.uuid4().hex)
 
     def _describe_run(self, rows: dict[str, Any], ranking: Any) -> dict[str, Any]:
-        """Return the identity for checkpoints, which does not depend on the method that finds the pairs."""
+        """Return the identity for checkpoints; it does not depend on the method that finds the pairs."""
         return rows | {"objective": "pairs", "pair_weight": repr(self.pair_weight)}

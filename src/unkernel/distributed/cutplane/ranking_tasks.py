@@ -1,4 +1,4 @@
-"""The tasks of rankings: pairs of rows in the same part, and counts for pairs in different parts."""
+"""The tasks of ranking problems: losses of pairs within a part, and counts for pairs across parts."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ from unkernel.distributed.cluster.row_parts import Part
 from unkernel.distributed.cutplane.round_tasks import Round, find_state
 from unkernel.distributed.cutplane.score_grids import Grid
 
-Point = tuple[float, Grid]  # a step on the line, and the grid for counting rows there
+Point = tuple[float, Grid]  # a step on the line, and the grid on which rows are counted at this step
 
 
 @dataclass(frozen=True, eq=False)
 class RankedRows:
-    """Rows of a single group in all parts, with few ranks, which the parts count on grids of scores.
+    """A ranking of all rows without groups, and with few ranks: the parts count rows on grids of scores.
 
     Attributes
     ----------
     name : str
         Unique name of the problem.
     labels : ndarray
-        All labels, ascending.
+        All labels in ascending order.
     ranks : ndarray of int32
         The rank of each label.
     pair_weights : ndarray of shape (ranks, ranks)
-        Weight of a pair of a row of the first rank and a row of the lower second rank, times the scale of
-        the risk; 0 for other pairs.
+        Entry (a, b) is the weight of a pair of rows of ranks a and b < a, times the scale of the risk; it is
+        0 if b >= a.
     accuracy : float
-        Share of the objective by which the risk may be overestimated.
+        Largest overestimate of the risk, as a share of the objective.
     """
 
     name: str
@@ -49,7 +49,7 @@ class RankedRows:
         return len(self.pair_weights)
 
     def losses_of(self, part: Part) -> RowsOnGrid:
-        """Return the rows of a part in the form that the core counts."""
+        """Return the rows of a part in the form in which the core counts them."""
         ranks = self.ranks[np.searchsorted(self.labels, part.labels)]
         weights = np.empty(0) if part.weights is None else part.weights
         return RowsOnGrid(ranks, rank_count=self.rank_count, weights=weights)
@@ -66,9 +66,9 @@ class GroupedRows:
     pair_weight : dict, str or None
         The parameter of the estimator.
     scale : float
-        Scale of the sum over pairs.
+        Factor of the sum over pairs.
     accuracy : float
-        Share by which the risk may be overestimated.
+        Largest relative overestimate of the risk.
     """
 
     name: str
@@ -87,18 +87,18 @@ class PairLosses:
     def __init__(self, ranking: dict[str, Any], scale: float, accuracy: float) -> None:
         total, pairs = sum_weights(ranking)
         self._oracle = ordinal_oracle(**ranking, accuracy=accuracy) if pairs > 0 else None
-        # The oracle scales by total / pairs of this part, which is replaced by `scale`.
+        # The oracle multiplies by total / pairs of this part; the factor replaces this by `scale`.
         self._factor = scale * pairs / total if pairs > 0 else 0.0
 
     def along(self, here: Vector, there: Vector, step: float, threads: int) -> tuple[float, float]:
-        """Return value and slope at a step on the line."""
+        """Return the value and the slope of the losses at a step on the line."""
         if self._oracle is None:
             return 0.0, 0.0
         value, slope = self._oracle.along(here, there, step, threads)
         return self._factor * value, self._factor * slope
 
     def cut(self, here: Vector, there: Vector, step: float, threads: int) -> tuple[float, Vector]:
-        """Return offset and coefficients of the cut at a step on the line."""
+        """Return the offset and the coefficients of the cut at a step on the line."""
         if self._oracle is None:
             return 0.0, np.zeros(len(here))
         offset, coefficients = self._oracle.cut(here, there, step, threads)
@@ -106,14 +106,14 @@ class PairLosses:
 
 
 def sum_weights(ranking: dict[str, Any]) -> tuple[float, float]:
-    """Return the total weight of the rows, and of their pairs."""
+    """Return the total weight of the rows, and the total weight of their pairs."""
     rows = len(ranking["ranks"])
     total = float(ranking["weights"].sum()) if len(ranking["weights"]) else float(rows)
     return total, float(count_pairs(**ranking, scores=np.zeros(rows))[0])
 
 
 def sum_part_weights(part: Part, pair_weight: PairWeight | None) -> Answer:
-    """Return the total weight of the part's rows, and of the pairs in its groups."""
+    """Return the total weight of the part's rows, and the total weight of the pairs in its groups."""
     ranking = encode_ranking(part.labels, part.groups, part.weights, pair_weight)
     return Answer(pack_vector(np.array(sum_weights(ranking))))
 
@@ -127,10 +127,10 @@ def sum_rows(part: Part) -> Answer:
 def count_rows(
     part: Part, now: Round, points: list[Point], with_changes: bool, there: PackedVector | None = None
 ) -> Answer:
-    """Count the rows of a part on the grids of several points; new weights begin a round.
+    """Count the rows of a part on the grids of several points. New weights `there` begin a round.
 
-    For each point, the answer has the number of rows outside of the grid, the weights of the rows on the grid
-    and, if `with_changes`, their changes.
+    For each point, the response has the number of rows outside the grid, the weights of the rows by rank and
+    edge and, if `with_changes`, the sums of weight times change of score.
     """
     with part.lock:
         state = find_state(part, now, there)

@@ -1,4 +1,4 @@
-"""Risks of rows on the workers of a cluster, with the methods that the one-slack loop calls."""
+"""The risks of rows on the workers of a cluster, with the methods that the one-slack loop calls."""
 
 from __future__ import annotations
 
@@ -47,43 +47,43 @@ from unkernel.distributed.cutplane.score_grids import (
 
 Points = list[tuple[float, float]]
 
-_MAX_SCORED_ROWS = 1 << 14  # rows of a part up to which scores take fewer bytes than counts
+_MAX_SCORED_ROWS = 1 << 14  # up to this many rows per part, scores take fewer bytes than counts
 
-# Grids of scores: up to 16 margins from the mean, cells are 1/64 wide, or wider for many ranks. Farther cells
-# are wider; they extend to 240 margins, or farther if there are scores.
-_INNER_WIDTH = 16.0  # margins
+# Grids of scores. Up to 16 margins from the mean, cells are 1/64 of a margin wide, or wider for many ranks.
+# Cells farther away are wider. The grid extends to 240 margins, or farther if there are scores.
+_INNER_WIDTH = 16.0  # in margins
 _MAX_FIRST_CELLS = 1024
 _MIN_FIRST_CELLS = 64
 _MIN_LEVELS = 4
 _MAX_LEVELS = 1000
-_FIRST_ENTRIES = 1 << 18  # ranks x edges
+_FIRST_ENTRIES = 1 << 18  # entries (ranks x edges) of the first grid
 _MAX_ENTRIES = 1 << 22
 
 # Steps on a line.
 _FIRST_STEP = 0.25  # the first guess of the best step
-_GUESS_RATIO = 1.8  # between successive guesses
+_GUESS_RATIO = 1.8  # ratio of successive guesses
 _CUT_SHARE_TO_END = 0.1  # cuts are made at this share of the way from the best step to the end of the line
-_CUT_TOLERANCE = 0.3  # a cut may be made at another step, within this share of its step
+_CUT_TOLERANCE = 0.3  # a cut may be made at a step that differs by at most this share
 
 
 class GroupRisk:
-    """Losses that are sums over parts, such as the losses of pairs in groups that are in a single part.
+    """Losses that are sums over parts, such as losses of pairs if each group is in a single part.
 
-    Parts remember the scores at both ends of the line. A round first sends the new weights and requests
-    values and slopes around the best step of the previous round. It may request more values, and ends with
-    the gradient at the chosen step.
+    Parts store the scores at both ends of the line. The first request of a round sends the new weights, and
+    returns values and slopes around the best step of the previous round. Further requests may return more
+    values. The last request returns the gradient at the chosen step.
     """
 
     steps_at_once = 1
-    line_accuracy = 0.3  # costs at most a tenth of the gain of an exact line search
+    line_accuracy = 0.3  # relative; loses at most a tenth of the gain of an exact line search
 
     def __init__(self, cluster: Cluster, problem: PartProblem, dimension: int) -> None:
         self._cluster = cluster
         self._here = np.zeros(dimension)
         self._there = np.zeros(dimension)
         self._round = Round(problem, 0, 0.0)
-        self._moved: float | None = None  # the step that was taken after the round; None during the round
-        self._unsent_weights: Broadcast | None = None  # weights for the next request
+        self._moved: float | None = None  # the step taken at the end of the round; None during the round
+        self._unsent_weights: Broadcast | None = None  # weights to send with the next request
         self._last_step = _FIRST_STEP
 
     def first_steps(self) -> list[float]:
@@ -91,14 +91,14 @@ class GroupRisk:
         return [0.0, self._last_step, 2.0 * self._last_step]
 
     def aim(self, weights: Vector) -> None:
-        """Begin a round; the first request sends its weights."""
+        """Begin a round towards `weights`, which the first request will send."""
         self._round = replace(self._round, number=self._round.number + 1, moved=self._moved or 0.0)
         self._there = weights
         self._moved = None
         self._unsent_weights = self._cluster.broadcast(weights, "weights")
 
     def along(self, steps: Vector) -> Points:
-        """Return values and slopes on the line."""
+        """Return the value and the slope at each step on the line."""
         self._begin()
         values, slopes = self._ask(compute_losses_at_steps, (steps, self._unsent_weights), "line").reshape(
             2, -1
@@ -106,19 +106,19 @@ class GroupRisk:
         return list(zip(values.tolist(), slopes.tolist(), strict=True))
 
     def cut(self, step: float) -> tuple[float, Vector]:
-        """Return offset and gradient of the cut at a step."""
+        """Return the offset and the gradient of the cut at a step."""
         self._begin()
         answer = self._ask(compute_cut_at_step, (step, self._unsent_weights), "gradient")
         return float(answer[-1]), np.ascontiguousarray(answer[:-1])
 
     def move(self, step: float) -> None:
-        """Take a step on the line, which the next round sends to the parts."""
+        """Take a step on the line; the next round sends the step to the parts."""
         self._here = self._here + step * (self._there - self._here)
         self._moved = step
         self._last_step = min(step, 1.0)
 
     def _begin(self) -> None:
-        """Begin a round on a line of one point, before the first round or after a step."""
+        """Unless a round is under way, begin one on a line that consists of the current point."""
         if self._round.number == 0 or self._moved is not None:
             self.aim(self._here)
 
@@ -130,7 +130,7 @@ class GroupRisk:
         return total
 
     def _restore_scores(self, parts: Sequence[int]) -> None:
-        """Make rebuilt parts compute the scores of this round, in two passes over their rows."""
+        """Let rebuilt parts compute their scores at both ends of the line, in two passes over their rows."""
         here, there = pack_vector(self._here), pack_vector(self._there)
         self._cluster.traffic["restored"] += (here.nbytes + there.nbytes) * len(parts)
         self._cluster.ask(restore_scores, lambda _: (self._round, here, there), parts)
@@ -139,9 +139,9 @@ class GroupRisk:
 class SeparableRisk(GroupRisk):
     """Losses that are sums over rows: two requests per round.
 
-    The first request sends the new weights and returns the table of the losses on the line to these weights,
-    which suffices for the line search (``line_search.py``). The second request returns the gradient at the
-    chosen step.
+    The first request sends the new weights. It returns the table of the losses on the line to these weights,
+    and the table suffices for the line search (``line_search.py``). The second request returns the gradient
+    at the chosen step.
     """
 
     steps_at_once = STEPS_AT_ONCE
@@ -152,16 +152,16 @@ class SeparableRisk(GroupRisk):
         self._table = np.empty(0)
 
     def first_steps(self) -> list[float]:
-        """Return the ends of the line, because no other steps are needed."""
+        """Return the ends of the line; a request returns the table of the whole line anyway."""
         return [0.0, 1.0]
 
     def aim(self, weights: Vector) -> None:
-        """Begin a round, and fetch its table."""
+        """Begin a round towards `weights`, and fetch its table."""
         super().aim(weights)
         self._table = self._ask(tabulate_losses, (self._unsent_weights,), "line")
 
     def along(self, steps: Vector) -> Points:
-        """Return values and slopes on the line."""
+        """Return the value and the slope at each step on the line."""
         self._begin()
         points = look_up_steps(self._table, steps)
         return super().along(steps) if points is None else points
@@ -173,26 +173,26 @@ class _StepCounts:
 
     step: float
     grid: Grid
-    outside: int  # rows beyond the grid
+    outside: int  # number of rows outside the grid
     counts: Table
     changes: Table | None
     risk: GridRisk
 
     def levels_in_use(self) -> int:
-        """Return the number of levels with rows."""
+        """Return the number of levels of the grid that have rows."""
         used = np.flatnonzero(self.counts.any(axis=0))
         farthest = np.abs(used - self.grid.size // 2).max(initial=0)
         return int(-(-farthest // self.grid.cells))
 
 
 class PairRisk(GroupRisk):
-    """Pairs of rows in any two parts, from counts on grids of scores: no message grows with the rows.
+    """Losses of pairs across parts, from counts on grids of scores: no message grows with the rows.
 
-    Most rounds make two requests. The first requests counts at some steps around the best step of the
-    previous round, which suffice for the line search and the cut. The second requests the gradient of the
-    cut. Grids become wider until they contain all rows, and finer until the risk is accurate enough; the
-    error of the risk is estimated from every other edge (``score_grids.py``). The risk on a grid is an upper
-    bound.
+    Most rounds make two requests. The first returns counts at several steps around the best step of the
+    previous round; usually they suffice for the line search and the cut. The second returns the gradient of
+    the cut. Grids are made wider until they contain all rows, and finer until the risk is accurate enough.
+    The error of the risk is estimated by comparison with the grid of every other edge (``score_grids.py``).
+    The risk on a grid is an upper bound of the true risk.
     """
 
     def __init__(self, cluster: Cluster, problem: RankedRows, dimension: int, C: float) -> None:
@@ -201,7 +201,7 @@ class PairRisk(GroupRisk):
         self._C = C
         self._cells = _choose_first_cells(problem.rank_count)
         self._levels = _MIN_LEVELS
-        self._counted_steps: list[_StepCounts] = []  # the counts on the line of this round
+        self._counted_steps: list[_StepCounts] = []  # the counts of this round
         total = cluster.sum_answers(sum_rows, lambda _: (), "gradient")
         self._mean = total[:-1] / total[-1]
 
@@ -216,20 +216,20 @@ class PairRisk(GroupRisk):
         self._counted_steps = []
 
     def first_steps(self) -> list[float]:
-        """Return steps around the last one, one of them for the cut."""
+        """Return steps around the last step; at one of them, the cut will probably be made."""
         last = self._last_step
         return sorted(
             {0.0, last / _GUESS_RATIO, last, _GUESS_RATIO * last, last + _CUT_SHARE_TO_END * (1.0 - last)}
         )
 
     def along(self, steps: Vector) -> Points:
-        """Return values and slopes on the line."""
+        """Return the value and the slope at each step on the line."""
         counted = self._count(steps.tolist(), with_changes=True)
         self._counted_steps += counted
         return [(at.risk.value, at.risk.slope(at.changes)) for at in counted if at.changes is not None]
 
     def cut(self, step: float) -> tuple[float, Vector]:
-        """Return offset and gradient of the cut at a step, or at a nearby step with counts."""
+        """Return the offset and the gradient of the cut at a step, or at a nearby step that has counts."""
         nearby = [
             counts for counts in self._counted_steps if abs(counts.step - step) <= _CUT_TOLERANCE * step
         ]
@@ -242,7 +242,7 @@ class PairRisk(GroupRisk):
         return counts.risk.offset, gradient
 
     def _count(self, steps: list[float], *, with_changes: bool) -> list[_StepCounts]:
-        """Count rows on grids that are wide and fine enough."""
+        """Return counts at the steps, on grids that are wide and fine enough."""
         self._begin()
         while True:
             counted = self._count_once(steps, with_changes=with_changes)
@@ -284,7 +284,7 @@ class PairRisk(GroupRisk):
             self._cells //= 2
 
     def _narrow(self, counted: list[_StepCounts]) -> None:
-        """Drop empty levels, because only lines with distant ends need many levels."""
+        """Drop the empty outer levels of the grid: few lines need many levels."""
         if self._levels > _MIN_LEVELS:
             self._levels = max(_MIN_LEVELS, *(counts.levels_in_use() for counts in counted))
 
@@ -293,8 +293,8 @@ class PairRisk(GroupRisk):
         return size * self._problem.rank_count <= _MAX_ENTRIES
 
     def _is_too_coarse(self, counts: _StepCounts) -> bool:
-        # The error is proportional to the square of the width: with every other edge, it is four times as
-        # large.
+        # The error is proportional to the square of the cell width. With every other edge, it is four times
+        # as large: the difference between the two risks is three times the error.
         coarse = compute_grid_risk(
             counts.grid.coarser(), coarsen_counts(counts.counts), self._problem.pair_weights
         )
@@ -325,7 +325,8 @@ def _choose_first_cells(ranks: int) -> int:
 class JointRisk:
     """Losses that are not sums over rows or parts: the client gathers scores, and sends coefficients.
 
-    A round takes 8 bytes per row in each direction, less if coefficients are 0. Workers keep no state.
+    A round sends 8 bytes per row in each direction, or fewer if many coefficients are 0. Workers keep no
+    state.
     """
 
     steps_at_once = 1
@@ -339,15 +340,15 @@ class JointRisk:
         self._there = np.zeros(self._bounds[-1])
 
     def aim(self, weights: Vector) -> None:
-        """Gather the scores of new weights."""
+        """Begin a round, and gather the scores of all rows for the new weights."""
         self._there = gather_scores(self._cluster, weights)
 
     def along(self, steps: Vector) -> Points:
-        """Return values and slopes on the line."""
+        """Return the value and the slope at each step on the line."""
         return [self._oracle.along(self._here, self._there, step, self._threads) for step in steps.tolist()]
 
     def cut(self, step: float) -> tuple[float, Vector]:
-        """Return offset and gradient of the cut at a step."""
+        """Return the offset and the gradient of the cut at a step."""
         offset, coefficients = self._oracle.cut(self._here, self._there, step, self._threads)
         pieces = [pack_vector(piece) for piece in np.split(np.asarray(coefficients), self._bounds[1:-1])]
         self._cluster.traffic["coefficients"] += sum(piece.nbytes for piece in pieces)
@@ -364,7 +365,7 @@ def is_counting_cheaper(cluster: Cluster) -> bool:
 
 
 def compute_pair_scale(cluster: Cluster, pair_weight: PairWeight | None) -> float:
-    """Return the total weight of the rows, divided by the weight of the pairs in groups."""
+    """Return the total weight of all rows, divided by the total weight of all pairs within groups."""
     total, pairs = cluster.sum_answers(sum_part_weights, lambda _: (pair_weight,), "line")
     if not pairs > 0:
         raise ValueError(NO_PAIR)
@@ -372,7 +373,7 @@ def compute_pair_scale(cluster: Cluster, pair_weight: PairWeight | None) -> floa
 
 
 def gather_scores(cluster: Cluster, weights: Vector) -> Vector:
-    """Return the score of each row, part after part."""
+    """Return the scores of all rows, concatenated in the order of the parts."""
     message = cluster.broadcast(weights, "weights")
     scores = np.concatenate(cluster.ask(score_rows, lambda _: (message,)))
     cluster.traffic["scores"] += scores.nbytes
@@ -381,7 +382,7 @@ def gather_scores(cluster: Cluster, weights: Vector) -> Vector:
 
 @dataclass(frozen=True, eq=False)
 class ClusterMinimiser:
-    """The one-slack loop for rows on a cluster. Oracles run on the workers or on the client."""
+    """The one-slack loop for rows on a cluster. Losses are computed on the workers or on the client."""
 
     cluster: Cluster
     rows: TrainingRows
@@ -389,7 +390,7 @@ class ClusterMinimiser:
 
     @property
     def identity(self) -> dict[str, Any]:
-        """The identity of the rows for checkpoints."""
+        """The identity of the rows, which a checkpoint must match."""
         return self.rows.identity
 
     @property
@@ -436,5 +437,5 @@ class ClusterMinimiser:
         return JointRisk(self.cluster, oracle, self.dimension, options.threads)
 
     def scores(self, weights: Vector, threads: int) -> Vector:
-        """Return the score of each row. `threads` is ignored, because the workers choose their threads."""
+        """Return the score of each row. `threads` is ignored: the workers use their own number of threads."""
         return gather_scores(self.cluster, weights)

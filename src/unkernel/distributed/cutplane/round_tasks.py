@@ -1,8 +1,8 @@
 """The tasks of a round: losses on the line to new weights, and gradients of cuts.
 
-A part stores the scores of the current round. A rebuilt part has no scores; it reports this, and receives the
-weights from which it recomputes the scores. So tasks may run twice or late: a task finds the state of its
-round, or reports that the part has no such state.
+A part stores its scores in the current round. A rebuilt part has no scores. It reports this, and then
+receives the weights to recompute the scores from. Tasks may therefore run twice or late: a task either finds
+the state of its round, or reports that the part does not have this state.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from unkernel.distributed.cluster.packed_vectors import Answer, PackedVector, Ve
 from unkernel.distributed.cluster.row_parts import Part
 from unkernel.distributed.cutplane.line_search import MarginDeficits, tabulate_line
 
-_MAX_UPDATES = 32  # of a gradient before it is computed anew, because updates add rounding errors
+_MAX_UPDATES = 32  # a gradient is recomputed after this many updates, which add rounding errors
 
 
 class PartProblem(Protocol):
-    """Facts about a problem that a part needs."""
+    """The facts about a problem that its parts need."""
 
     @property
     def name(self) -> str:
@@ -50,7 +50,7 @@ class Problem:
 
 
 class MarginLosses:
-    """Losses that are sums over rows. Costs have the sign of the row's class."""
+    """Losses that are sums over rows. The sign of a row's cost is the row's label."""
 
     def __init__(self, signed_costs: Vector, squared: bool) -> None:
         self._signed_costs = signed_costs
@@ -65,11 +65,11 @@ class MarginLosses:
 
 @dataclass(frozen=True, eq=False)
 class Round:
-    """The line that a request refers to."""
+    """The round of a request: the line from the current weights to the new ones."""
 
     problem: PartProblem
-    number: int  # from 1
-    moved: float  # the step taken on the last line
+    number: int  # counted from 1
+    moved: float  # the step that was taken on the line of the previous round
 
 
 @dataclass(eq=False)
@@ -77,17 +77,17 @@ class RoundState:
     """The scores of a part in a round, and its last gradient."""
 
     problem: PartProblem
-    losses: Any  # of the problem
+    losses: Any  # the losses of the problem
     round: int
     here: Vector
     there: Vector
-    coefficients: Vector | None = None  # of the last cut
+    coefficients: Vector | None = None  # the coefficients of the last cut
     gradient: Vector | None = None
     updates: int = 0
 
 
 def tabulate_losses(part: Part, now: Round, there: PackedVector) -> Answer:
-    """Begin a round with new weights, and return the table of the losses on the line to these weights."""
+    """Begin a round with the new weights `there`; return the table of losses on the line to them."""
     with part.lock:
         state = find_state(part, now, there)
         if state is None:
@@ -96,7 +96,7 @@ def tabulate_losses(part: Part, now: Round, there: PackedVector) -> Answer:
 
 
 def restore_scores(part: Part, now: Round, here: PackedVector, there: PackedVector) -> None:
-    """Compute the scores of the round for a part that has lost them."""
+    """Compute the scores at both ends of the line for a part that has lost them."""
     with part.lock:
         ends = part.scores(here.unpack()), part.scores(there.unpack())
         part.state = _new_state(part, now, *ends)
@@ -105,7 +105,7 @@ def restore_scores(part: Part, now: Round, here: PackedVector, there: PackedVect
 def compute_losses_at_steps(
     part: Part, now: Round, steps: Vector, there: PackedVector | None = None
 ) -> Answer:
-    """Return the values and then the slopes of the losses at some steps; new weights begin a round."""
+    """Return the values, then the slopes, of the losses at the given steps. New weights begin a round."""
     with part.lock:
         state = find_state(part, now, there)
         if state is None:
@@ -115,7 +115,7 @@ def compute_losses_at_steps(
 
 
 def compute_cut_at_step(part: Part, now: Round, step: float, there: PackedVector | None = None) -> Answer:
-    """Return the gradient of a cut, followed by the offset; new weights begin a round."""
+    """Return the gradient of the cut at a step, followed by its offset. New weights begin a round."""
     with part.lock:
         state = find_state(part, now, there)
         if state is None:
@@ -126,7 +126,7 @@ def compute_cut_at_step(part: Part, now: Round, step: float, there: PackedVector
 
 
 def find_state(part: Part, now: Round, there: PackedVector | None = None) -> RoundState | None:
-    """Return the state of a part in a round, which new weights begin; None if its scores are lost."""
+    """Return the state of a part in a round; None if its scores are lost. New weights begin the round."""
     state: RoundState | None = part.state
     if state is not None and state.problem.name != now.problem.name:
         state = None
@@ -150,7 +150,7 @@ def _new_state(part: Part, now: Round, here: Vector, there: Vector) -> RoundStat
 
 
 def _update_gradient(part: Part, state: RoundState, coefficients: Vector) -> Vector:
-    """Return X'c. If few coefficients differ from those of the last cut, only their rows are read."""
+    """Return X'c. If few coefficients differ from those of the last cut, read only the rows of these."""
     last_coefficients, gradient = state.coefficients, state.gradient
     changes = None if last_coefficients is None else coefficients - last_coefficients
     if changes is not None and gradient is not None and _is_update_cheaper(state, changes, coefficients):

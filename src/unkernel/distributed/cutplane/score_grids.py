@@ -1,9 +1,9 @@
 """The risk of pairs of rows, from counts of rows on a grid of scores.
 
-A row between two edges of the grid counts at both edges, in shares whose mean is the score of the row. The
-risk of rows on the edges is an upper bound of the risk, and its cuts are cuts of the risk
-(``cpp/unkernel/cutplane/score_grid.hpp`` explains why). So the gap is certified on any grid, and smaller on
-finer grids.
+A row between two edges of the grid counts at both edges. The weighted mean of the two edges is the score of
+the row. The risk computed from the counts is an upper bound of the true risk, and its cuts are also cuts of
+the true risk (``cpp/unkernel/cutplane/score_grid.hpp`` explains why). The gap is therefore certified on any
+grid; finer grids allow smaller gaps.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ Table = NDArray[np.float64]  # ranks x edges
 
 @dataclass(frozen=True)
 class Grid:
-    """Edges around a centre: evenly spaced up to the width, and twice as far apart on each further level."""
+    """Edges around a centre, evenly spaced up to `width`. On each further level, the spacing doubles."""
 
     centre: float
     width: float
-    cells: int  # per level, on either side
+    cells: int  # number of cells per level, on each side of the centre
     levels: int
 
     @property
@@ -52,14 +52,14 @@ def _compute_edges(width: float, cells: int, levels: int) -> Vector:
 
 @dataclass(frozen=True, eq=False)
 class GridRisk:
-    """The risk of rows on the edges of a grid, and its cut: risk >= offset - coefficients'scores."""
+    """The risk of rows on the edges of a grid, and its cut: risk >= offset - (coefficients, scores)."""
 
     value: float
     offset: float
-    coefficients: Table  # for rows of weight 1
+    coefficients: Table  # by rank and edge, for a row of weight 1
 
     def slope(self, changes: Table) -> float:
-        """Return the slope of the risk, given the sums of weight times score change by rank and edge."""
+        """Return the slope of the risk; `changes` has the sums of weight times change of score."""
         return -compute_inner_product(self.coefficients, changes)
 
 
@@ -71,11 +71,11 @@ def compute_grid_risk(grid: Grid, counts: Table, pair_weights: NDArray[Any]) -> 
     grid : Grid
     counts : ndarray of shape (ranks, edges)
     pair_weights : ndarray of shape (ranks, ranks)
-        Weight of a pair of a row of the first rank and a row of the lower second rank; 0 for other pairs.
+        Entry (a, b) is the weight of a pair of rows of ranks a and b < a; it is 0 if b >= a.
     """
     used = _find_used_columns(counts)
     edges, used_counts = grid.edges()[used], counts[:, used]
-    # In both sums, a pair is in order if the row of lower rank is before this edge.
+    # A pair has no loss if the lower-ranked row is before the edge `first_misordered` of the other row.
     first_misordered = np.searchsorted(edges, edges - 1.0, side="right")
     last_misordered = np.searchsorted(first_misordered, np.arange(len(edges)), side="right")
     not_below = _sum_to_right(pair_weights @ used_counts)[:, first_misordered]
@@ -88,18 +88,18 @@ def compute_grid_risk(grid: Grid, counts: Table, pair_weights: NDArray[Any]) -> 
 
 
 def compute_inner_product(first: NDArray[Any], second: NDArray[Any]) -> float:
-    """Return the inner product without BLAS, whose idle threads occupy processors that workers need."""
+    """Return the inner product, without BLAS: its idle threads would occupy processors that workers need."""
     return float(np.einsum("i,i->", first.ravel(), second.ravel()))
 
 
 def _find_used_columns(counts: Table) -> slice:
-    """Return the columns from the first to the last with rows, often a small part of the grid."""
+    """Return the range from the first to the last column with rows, often a small part of the grid."""
     used = np.flatnonzero(counts.any(axis=0))
     return slice(int(used[0]), int(used[-1]) + 1) if len(used) else slice(0, 0)
 
 
 def coarsen_counts(counts: Table) -> Table:
-    """Return the counts on every other edge; neighbours share the counts of the edges between them."""
+    """Return the counts on every other edge; the count of a removed edge is split between its neighbours."""
     halves = 0.5 * counts[:, 1::2]
     result = counts[:, ::2].copy()
     result[:, :-1] += halves
@@ -108,11 +108,11 @@ def coarsen_counts(counts: Table) -> Table:
 
 
 def _sum_to_right(table: Table) -> Table:
-    """Return at k the sum of columns k and beyond; 0 after the last."""
+    """Return a table whose column k is the sum of the columns from k on, with a last column of zeros."""
     sums = np.cumsum(table[:, ::-1], axis=1)[:, ::-1]
     return np.concatenate([sums, np.zeros((len(table), 1))], axis=1)
 
 
 def _sum_to_left(table: Table) -> Table:
-    """Return at k the sum of the first k columns."""
+    """Return a table whose column k is the sum of the first k columns."""
     return np.concatenate([np.zeros((len(table), 1)), np.cumsum(table, axis=1)], axis=1)

@@ -11,13 +11,13 @@ from unkernel.distributed.cluster.row_parts import Part
 
 _RANGE_CELLS = 1 << 12
 _MAX_FETCHED_ROWS = 1 << 14
-_MAX_DIVISIONS = 4  # of the range: after 48 bits of a score, only nearly equal scores are in one cell
+_MAX_DIVISIONS = 4  # divisions of the range; then 48 bits of each score are known, and a cell is tiny
 
 
 def find_score_quantile(cluster: Cluster, weights: Vector, below: int) -> float:
-    """Return a score above exactly `below` rows: the middle between the two nearest rows.
+    """Return the score halfway between the row number `below` and the next, in ascending order of scores.
 
-    There must be rows above and below. One pass over the rows finds the range of their scores, further passes
+    There must be rows on both sides. One pass over the rows finds the range of their scores, further passes
     count rows in smaller and smaller parts of the range, and the last pass fetches the distinct scores that
     remain.
     """
@@ -42,7 +42,7 @@ def find_score_quantile(cluster: Cluster, weights: Vector, below: int) -> float:
 
 
 def _find_middle(counted_scores: list[tuple[Vector, NDArray[np.int64]]], below: int) -> float:
-    """Return the middle between the rows number `below - 1` and `below`."""
+    """Return the middle between the scores with the indices `below - 1` and `below` in ascending order."""
     scores, counts = (np.concatenate(arrays) for arrays in zip(*counted_scores, strict=True))
     order = np.argsort(scores)
     ends = np.cumsum(counts[order])
@@ -60,7 +60,7 @@ def find_score_range(part: Part, weights: PackedVector) -> tuple[float, float]:
 
 
 def count_rows_below(part: Part, weights: PackedVector, edges: Vector) -> Answer:
-    """Return the number of rows with lower scores than each of the edges."""
+    """Return, for each edge, the number of rows with lower scores."""
     scores = np.sort(part.scores(weights.unpack()))
     return Answer(pack_vector(np.searchsorted(scores, edges).astype(np.float64)))
 
@@ -68,6 +68,6 @@ def count_rows_below(part: Part, weights: PackedVector, edges: Vector) -> Answer
 def count_scores_within(
     part: Part, weights: PackedVector, low: float, high: float
 ) -> tuple[Vector, NDArray[np.int64]]:
-    """Return the distinct scores in a range, and the number of rows with each."""
+    """Return the distinct scores in a range, and the number of rows with each score."""
     scores = part.scores(weights.unpack())
     return np.unique(scores[(scores >= low) & (scores <= high)], return_counts=True)

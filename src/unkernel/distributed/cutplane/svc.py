@@ -37,16 +37,17 @@ from unkernel.learners.targets import compute_class_weights
 class DaskCuttingPlaneSVC(ClassifierOnCluster, CuttingPlaneSVC):
     """Linear support vector classification on a Dask cluster.
 
-    This is :class:`~unkernel.CuttingPlaneSVC` with the rows on the workers. Each pass sends the weights to
-    the workers and sums their gradients. For ``"roc_area"``, if a part has more than 16,384 rows, the workers
-    count their rows by class and score. The objectives "f1", "break_even" and "precision_at_k" send 8 bytes
-    per row in each direction. The solution has the same certified gap as on one machine. If a worker is lost,
-    Dask restores its rows elsewhere and training continues.
+    This estimator is :class:`~unkernel.CuttingPlaneSVC` with the rows on the workers. Each pass sends the
+    weights to the workers and sums their gradients. For the objective "roc_area", if a part has more than
+    16,384 rows, the workers count their rows by class and score. The objectives "f1", "break_even" and
+    "precision_at_k" send 8 bytes per row in each direction. The solution has the same certified gap as on one
+    machine. If a worker is lost, Dask restores its rows on another worker and training continues.
 
     Parameters
     ----------
     checkpoint : path, default=None
-        Folder on the client's machine that keeps the cuts during training.
+        Folder on the client's machine. Cuts are saved there during training; if training is interrupted, the
+        next fit continues from them.
 
     Attributes
     ----------
@@ -133,7 +134,7 @@ class DaskCuttingPlaneSVC(ClassifierOnCluster, CuttingPlaneSVC):
         return make_next_start(start, solutions)
 
     def _survey_labels(self, gathered: GatheredBlocks, from_files: bool) -> _Classes:
-        """Find the classes, their factors of C, and the weights of their rows."""
+        """Return the classes with their factors of C and the total weights of their rows."""
         labels, totals = self._merge_labels(gathered, from_files)
         has_weights = any(survey.has_weights for survey in gathered.surveys)
         codes = self._check_targets(labels, totals if has_weights else None)
@@ -152,7 +153,7 @@ class DaskCuttingPlaneSVC(ClassifierOnCluster, CuttingPlaneSVC):
         place: tuple[int, int],
         begin: ProblemStart,
     ) -> Solution:
-        """Solve a problem whose losses the workers compute or count."""
+        """Solve one problem; the workers compute its losses, or count rows for them."""
         identity = minimiser.identity | {
             "objective": self.objective,
             "loss": self.loss,
@@ -183,7 +184,7 @@ class DaskCuttingPlaneSVC(ClassifierOnCluster, CuttingPlaneSVC):
         return RankedRows(uuid.uuid4().hex, self.classes_, ranks, pair_weights, accuracy)
 
     def _find_shifts(self, cluster: Cluster, classes: _Classes, solutions: list[Solution]) -> list[float]:
-        """Return offsets with which as many scores are positive as rows of the positive class."""
+        """Return intercepts that make as many scores positive as there are rows of the positive class."""
         if self.objective == "error_rate" or not self.fit_intercept:
             return [0.0] * len(solutions)
         rows = int(classes.totals.sum())

@@ -1,4 +1,4 @@
-"""The base of the estimators on conjunctions of features."""
+"""Base classes of the estimators on conjunctions of features."""
 
 from __future__ import annotations
 
@@ -33,28 +33,28 @@ class RoundProgress:
 
 @dataclass(frozen=True, eq=False)
 class DistributedRows:
-    """Distinct rows on the workers, and the factors of C."""
+    """The distinct rows on the workers, and the factor of C of each class."""
 
     cluster: Cluster
-    factors: list[float]  # of C, one per class
-    threads: int | None  # for a task; None means all of the worker's threads
+    factors: list[float]  # factors of C, one per class
+    threads: int | None  # threads per task; None means all of the worker's threads
 
 
 class PolyOnCluster(ClassifierOnCluster, PolyClassifier):
-    """Learners on conjunctions whose rows are on the workers."""
+    """Base class of learners on conjunctions whose rows are on the workers."""
 
     n_rounds_: int
 
     def _prepare(  # type: ignore[override]
         self, X: Any, y: Any, sample_weight: Any, *, on_reading: Any = None, zero_based: Any = "auto"
     ) -> DistributedRows:
-        """Make the workers merge equal rows."""
+        """Pack the rows on the workers, merging equal rows."""
         self._check_parameters()
         targets = {"y": y, "qid": None, "sample_weight": sample_weight}
         sources, gathered = self._gather_blocks(X, targets, zero_based, identify=False)
         if not sources.has_labels and any(survey.has_qid for survey in gathered.surveys):
             raise ValueError(
-                "blocks have groups (qid), which this learner does not use; blocks with weights are "
+                "the blocks have groups (qid), which this learner does not use; give blocks with weights as "
                 "(X, y, None, weights)"
             )
         factors = self._survey_labels(gathered, sources.has_labels)
@@ -66,7 +66,7 @@ class PolyOnCluster(ClassifierOnCluster, PolyClassifier):
             for blocks in gathered.blocks
         ]
         cluster = Cluster(gathered.client, parts, [survey.rows for survey in gathered.surveys])
-        del gathered  # frees the blocks, which are merged now
+        del gathered  # frees the memory of the blocks, which are packed now
         sizes, moments = zip(*cluster.ask(get_moments, lambda _: ()), strict=True)
         cluster.rows = list(sizes)
         self.gamma_ = compute_gamma(self.gamma, cast(Any, Moments.merge(moments)), self.n_features_in_)
@@ -77,7 +77,7 @@ class PolyOnCluster(ClassifierOnCluster, PolyClassifier):
         """Return the class of the parts."""
 
     def _survey_labels(self, gathered: GatheredBlocks, from_files: bool) -> list[float]:
-        """Find the classes, and return their factors of C."""
+        """Set the classes, and return their factors of C."""
         labels, totals = self._merge_labels(gathered, from_files)
         self.classes_, codes = encode_classes(labels, totals, type(self).__name__)
         is_counted = totals > 0

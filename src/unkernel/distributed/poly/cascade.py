@@ -1,13 +1,14 @@
-"""Train polynomial SVMs on many workers: one worker solves small problems, and all parts evaluate them.
+"""Train polynomial SVMs on many workers: one worker solves small problems, and all parts check the solutions.
 
-Only rows on or inside the margin determine a support vector machine. One worker solves the problem of some
-rows, the members. All parts then score their rows with the model of this problem.
+Only rows on or inside the margin determine a support vector machine. One worker trains on a subset of the
+rows, called the members. All parts then score their rows with the resulting model.
 
 - The objective of all rows is the objective of the members plus the losses of all other rows.
-- The dual objective of the members equals the dual objective of all rows when the dual variables of the other
-  rows are 0. So it is a lower bound of the optimum, and the gap between objective and bound is certified.
-- Rows on or inside the margin of the model become members. Other members are dropped only if the bound grew
-  enough, so that training terminates.
+- The dual objective of the members equals the dual objective of all rows if the dual variables of the other
+  rows are 0. It is therefore a lower bound of the optimum, and the gap between objective and bound is
+  certified.
+- Rows on or inside the margin of the model become members. Other members are dropped only if the bound has
+  grown enough; this guarantees that training terminates.
 
 The first members are a tenth of the rows of each class. Later problems start from the dual variables of the
 previous problem.
@@ -44,7 +45,8 @@ from unkernel.poly._base import DualStart
 
 _MAX_ROWS_AT_ONCE = 20_000  # largest number of rows that are all members from the start
 _SAMPLE_STEP = 10  # every tenth row of each class is an initial member
-# The relative gaps of the problems of members: in the first round, and later as a share of the remaining gap.
+# Relative gap at which the solver of the members stops: in the first round, and later as a share of the
+# remaining gap of all rows.
 _FIRST_TOLERANCE = 0.1
 _SHARE_OF_GAP = 0.02
 _MIN_BOUND_GROWTH = 0.1  # share of the gap by which the bound must grow before members may be dropped
@@ -62,24 +64,24 @@ class Members:
 
 
 class Shards(Protocol):
-    """The parts of the rows, on a cluster or simulated."""
+    """The parts of the rows, on a cluster or simulated in one process."""
 
     sizes: list[int]  # number of examples of each part
 
     def sample(self, step: int) -> list[Places]:
-        """Return the indices of every `step`-th example of each class; these are the initial members."""
+        """Return the indices of every `step`-th example of each class, as initial members."""
 
     def solve(self, problem: PolyProblem, members: Members, effort: Effort) -> tuple[FetchModel, Solved]:
-        """Solve the problem of the members; return a function that fetches the model, and the solution."""
+        """Train on the members; return a function that fetches the model, and the solution."""
 
     def solve_and_judge(
         self, problem: PolyProblem, members: Members, effort: Effort
     ) -> tuple[FetchModel, Solved, list[Verdict]]:
-        """Solve the problem of the members; also return the verdicts of all parts on its solution."""
+        """Train on the members as in :meth:`solve`; also return the results of checking all parts."""
 
 
 class ClusterShards:
-    """The parts on the workers of a cluster. The worker with the most members solves the problem."""
+    """The parts on the workers of a cluster. The worker with the most members trains on all members."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
@@ -129,7 +131,7 @@ class ClusterShards:
 
 @dataclass(frozen=True, eq=False)
 class Certified:
-    """The best solution of all rounds, with its objectives and bounds."""
+    """The best solution so far, with its objectives and the best bounds, one per problem."""
 
     fetch_model: FetchModel
     objectives: Vector
@@ -141,7 +143,7 @@ class Certified:
 
     @property
     def gap(self) -> float:
-        """The largest relative gap of all problems."""
+        """The largest relative gap of all one-versus-rest problems."""
         return relative_gap(self.objectives, self.bounds)
 
     def outcomes(self, tol: float) -> list[Outcome]:
@@ -158,7 +160,7 @@ class Certified:
 
 
 def relative_gap(objectives: Vector, bounds: Vector) -> float:
-    """Return the largest (P - D) / P of all problems, at least 0."""
+    """Return the largest (P - D) / P of all problems, at least 0, for objectives P and bounds D."""
     differences = np.maximum(objectives - bounds, 0.0)
     return float(
         np.divide(differences, objectives, out=np.zeros_like(differences), where=objectives > 0).max()
@@ -166,7 +168,7 @@ def relative_gap(objectives: Vector, bounds: Vector) -> float:
 
 
 def choose_first_members(shards: Shards) -> Members:
-    """Choose all examples if they are few or in one part, otherwise a sample of each class."""
+    """Return all examples if they are few or in one part, otherwise a sample of each class."""
     takes_all = len(shards.sizes) == 1 or sum(shards.sizes) <= _MAX_ROWS_AT_ONCE
     return Members(shards.sample(1 if takes_all else _SAMPLE_STEP))
 
@@ -177,7 +179,7 @@ def solve_by_rounds(
     members: Members,
     on_round: Callable[[Certified], None] = lambda _: None,
 ) -> Certified:
-    """Solve and evaluate until the gap of all rows is at most the learner's ``tol``.
+    """Alternate training and checking until the gap of all rows is at most the learner's ``tol``.
 
     ``max_iter`` limits the total passes of all rounds.
     """
@@ -221,22 +223,23 @@ def solve_by_rounds(
 
 def _choose_next_places(members: list[Places], verdicts: list[Verdict], may_drop: bool) -> list[Places]:
     wanted = [verdict.wanted for verdict in verdicts]
-    if may_drop and any(map(len, wanted)):  # the margin of an inexact solution may contain no rows
+    if may_drop and any(map(len, wanted)):  # an inexact solution may have no rows on or inside its margin
         return wanted
     return [np.union1d(*places) for places in zip(members, wanted, strict=True)]
 
 
 def _choose_tolerance(best: Certified | None, tol: float) -> float:
-    """Return the gap for the next problem, which is large while many rows will still become members.
+    """Return the relative gap at which to stop the next training on members.
 
-    Near the end the gap is small, because another round would cost more than a few passes.
+    The gap is large while many rows will still become members. Near the end it is small, because another
+    round would cost more than a few passes.
     """
     tolerance = _FIRST_TOLERANCE if best is None else _SHARE_OF_GAP * best.gap
     return tolerance if tolerance > 2 * tol else tol / 2
 
 
 def _choose_better(best: Certified | None, current: Certified) -> Certified:
-    """Return the solution with the lower objective, with the larger bound of each problem."""
+    """Return the solution with the lower objective, together with the larger bound of each problem."""
     bounds = current.bounds if best is None else np.maximum(best.bounds, current.bounds)
     better = current if best is None or current.objectives.sum() <= best.objectives.sum() else best
     history = [] if best is None else best.history
@@ -245,7 +248,7 @@ def _choose_better(best: Certified | None, current: Certified) -> Certified:
 
 
 def _may_drop(previous: Certified | None, current: Certified) -> bool:
-    """Return whether the bound grew enough to drop members, which is possible only finitely often."""
+    """Return whether the bound grew enough to drop members. This growth can happen only finitely often."""
     if previous is None:
         return True
     growth = float(current.bounds.sum() - previous.bounds.sum())

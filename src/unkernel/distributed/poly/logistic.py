@@ -19,23 +19,24 @@ from unkernel.poly import PolyLogisticRegression
 class DaskPolyLogisticRegression(SparseOnCluster, PolyLogisticRegression):
     """Logistic regression on all conjunctions of at most ``degree`` features on a Dask cluster.
 
-    This is :class:`~unkernel.PolyLogisticRegression` with the rows on the workers; only weights are sent.
-    Training consists of rounds: the workers find the conjunctions whose gradients, summed over all rows,
-    exceed the penalty most. Then each worker proposes weights that improve a model of its own rows, corrected
-    by the gradient of all rows, and training moves to the best point between the current weights and the mean
-    of the proposals. With ``penalty="l2"`` all conjunctions have weights, and a round is a Newton step of all
-    of them. The gap is certified for all conjunctions and all rows, as on one machine. If a worker is lost,
-    its rows are restored elsewhere and the round continues.
+    This estimator is :class:`~unkernel.PolyLogisticRegression` with the rows on the workers; only weights are
+    sent. Training consists of rounds. First, the workers find the conjunctions whose gradients, summed over
+    all rows, exceed the penalty most. Each worker then approximates the objective of all rows by the losses
+    of its own rows, corrected by the gradient of all rows. It proposes weights that lower this approximation.
+    Training moves from the current weights towards the mean of the proposals, by the best step length. With
+    ``penalty="l2"`` all conjunctions have weights, and a round is a Newton step for all weights together. The
+    gap is certified for all conjunctions and all rows, as on one machine. If a worker is lost, its rows are
+    restored on another worker and the round continues.
 
     Parameters
     ----------
     penalty : {"l1", "l2", "elasticnet"}, default="l1"
-        Norm of the weights that is penalised. "l2" gives every conjunction a weight, and all weights are
-        sent several times in each step.
+        Norm of the weights in the penalty. "l2" gives every conjunction a weight, and all weights are sent
+        several times in each step.
     max_iter : int, default=1000
         Largest number of steps.
     verbose : int, default=0
-        1 prints how training ended; 2 adds one line per round.
+        1 prints how training ended; 2 also prints one line per round.
 
     Attributes
     ----------
@@ -46,8 +47,8 @@ class DaskPolyLogisticRegression(SparseOnCluster, PolyLogisticRegression):
     n_rounds_ : int
         Number of rounds: searches among all conjunctions.
     traffic_ : dict
-        Bytes sent during training, by purpose, summed over the workers: "numbering" of features,
-        "search" for conjunctions, and "weights" with their gradients.
+        Number of bytes sent during training, summed over the workers, for each purpose: "numbering" of
+        features, "search" for conjunctions, and "weights" with their gradients.
 
     See Also
     --------
@@ -73,7 +74,7 @@ class DaskPolyLogisticRegression(SparseOnCluster, PolyLogisticRegression):
     np.True_
     """
 
-    storage = "auto"  # the only choice
+    storage = "auto"  # not a parameter of this estimator
     warm_start = False
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = cluster_constraints(
         PolyLogisticRegression, "storage", "warm_start"

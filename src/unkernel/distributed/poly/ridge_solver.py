@@ -1,8 +1,8 @@
-"""Make Newton steps by conjugate gradients, for rows on many workers and weights of all conjunctions.
+"""Train weights of all conjunctions by Newton steps with conjugate gradients, for rows on many workers.
 
-All conjunctions that occur in any part are in use from the start. A round is one Newton step: the loss, its
-gradient and products with its Hessian are sums over the parts. The gradient covers all conjunctions, so it
-determines the dual objective, and the gap is certified as on one machine.
+All conjunctions that occur in any part are in use from the start. A round is one Newton step. The loss, its
+gradient and products with its Hessian are sums over the parts. Because the gradient covers all conjunctions,
+it determines the dual objective, and the gap is certified as on one machine.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from unkernel.distributed.poly.sparse_solver import (
 from unkernel.distributed.poly.sparse_tasks import duals, hessian_product, losses_along
 
 _LENGTHS = np.array([1.0, 0.5, 0.25, 0.1, 0.03, 0.01, 1e-3])
-_MAX_PRODUCTS = 40  # with the Hessian, per step
-_MAX_INACCURACY = 0.3  # relative error of steps far from the optimum; it decreases with the gradient
-_DUAL_SCALES = np.linspace(1 / 64, 1.0, 64)  # factors of the gradient; the best dual objective counts
+_MAX_PRODUCTS = 40  # products with the Hessian per step
+_MAX_INACCURACY = 0.3  # relative error of the first steps; later steps are more accurate
+_DUAL_SCALES = np.linspace(1 / 64, 1.0, 64)  # factors of the gradient to try for the dual objective
 
 
 class RidgeSolver(SparseSolver):
-    """Solves one problem whose penalty has no l1 part."""
+    """Solves one problem with a pure l2 penalty."""
 
     def solve(self, start: SparseSolution | None = None) -> SparseSolution:
         """Make Newton steps until the gap is at most the tolerance."""

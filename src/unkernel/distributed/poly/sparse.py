@@ -1,4 +1,4 @@
-"""Train sparse models of rows on the workers."""
+"""Base class of estimators that train sparse models for rows on the workers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from unkernel.poly.options import SparseOptions
 
 
 class SparseOnCluster(PolyOnCluster):
-    """Base of learners that send weights of conjunctions while the rows stay on the workers."""
+    """Base class of learners that send weights of conjunctions while the rows stay on the workers."""
 
     def _solve_sparsely(
         self,
@@ -32,7 +32,7 @@ class SparseOnCluster(PolyOnCluster):
         loss: str,
         l1: float,
     ) -> list[SparseSolution]:
-        """Return the solutions of all problems; `l1` is the share of the l1 norm in the penalty."""
+        """Return the solutions of all problems. `l1` is the share of the l1 norm in the penalty."""
         cluster = examples.cluster
         self._steps = "steps"
         numbering = number_features(cluster.sum_answers(count_columns, lambda _: (), "numbering"))
@@ -55,7 +55,7 @@ class SparseOnCluster(PolyOnCluster):
         return solutions
 
     def _make_problems(self, factors: list[float], loss: str, l1: float) -> list[SparseProblem]:
-        """Return one problem of all classes for the logistic loss, otherwise one problem per class."""
+        """Return one joint problem for the logistic loss, otherwise one problem per class."""
         options = SparseOptions(
             loss=loss,
             l1=l1,
@@ -107,7 +107,7 @@ class SparseOnCluster(PolyOnCluster):
         numbering: Numbering,
         origin: dict[str, Any],
     ) -> ConjunctionModel:
-        """Return one model of all problems, with the weights of conjunctions in scores."""
+        """Return one model made from the solutions of all problems."""
         outputs = sum(len(solution.weights) for solution in solutions)
         keys = np.unique(np.concatenate([s.keys[s.weights.any(axis=0)] for s in solutions] + [[0]]))
         keys = keys.astype(np.uint64)

@@ -1,4 +1,4 @@
-"""Send requests of sparse models to the parts of the rows, and sum the answers."""
+"""Send the requests of sparse solvers to all parts of the rows, and sum the responses."""
 
 from __future__ import annotations
 
@@ -16,43 +16,43 @@ from unkernel.distributed.poly.sparse_tasks import Flags, Keys, KeySums, Numberi
 
 
 class SparseShards:
-    """The parts of all rows, on a cluster or simulated."""
+    """The parts of all rows, on a cluster or simulated in one process."""
 
     def judge(self, point: Point) -> tuple[float, Vector, Vector]:
-        """Return the loss, and its gradient and curvatures by weight."""
+        """Return the loss of all rows, its gradient, and its second derivative for each weight."""
         losses, gradients, curvatures = zip(*self._ask(tasks.judge, point), strict=True)
         return sum(losses), sum(gradients), sum(curvatures)
 
     def propose(self, point: Point, *arguments: Any) -> tuple[Vector, Vector]:
-        """Return the mean of the proposed weights of all parts, and dual objectives."""
+        """Return the mean of the weights proposed by all parts, and the dual objectives."""
         proposals, duals = zip(*self._ask(tasks.propose, point, *arguments), strict=True)
         return np.mean(proposals, axis=0), sum(duals)
 
     def sum_answers(self, task: Callable[..., Vector], point: Point, *arguments: Any) -> Vector:
-        """Return the sum of the vectors of all parts, for short vectors."""
+        """Run a task with all parts; return the sum of the resulting vectors, which should be short."""
         return np.asarray(sum(self._ask(task, point, *arguments)))
 
     def find_occurring(self, point: Point) -> Keys:
-        """Return all conjunctions of several features that occur."""
+        """Return all conjunctions of two or more features that occur in a row."""
         return np.unique(np.concatenate(self._ask(tasks.find_occurring, point)))
 
     @abstractmethod
     def use(self, problem: SparseProblem, keys: Keys, version: int) -> None:
-        """Send the conjunctions in use to all parts."""
+        """Send the list of conjunctions in use to all parts."""
 
     @abstractmethod
     def sum_bounds(self, task: Callable[..., Vector], point: Point, *arguments: Any) -> Vector:
-        """Return the sum of the vectors of all parts, for long vectors."""
+        """Run a task with all parts; return the sum of the resulting vectors, which may be long."""
 
     @abstractmethod
     def find_strongest(
         self, point: Point, arguments: tuple[int, Flags, Flags, Flags], threshold: float, max_count: int
     ) -> KeySums:
-        """Return the strongest conjunctions in the wanted buckets."""
+        """Return the conjunctions with the largest absolute gradients in the wanted buckets."""
 
     @abstractmethod
     def _ask(self, task: Callable[..., Any], point: Point, *arguments: Any) -> list[Any]:
-        """Return the answer of each part."""
+        """Run a task with all parts, and return the response of each part."""
 
 
 class ClusterSparseShards(SparseShards):
@@ -97,7 +97,7 @@ class ClusterSparseShards(SparseShards):
         return answers
 
     def _prepare(self, _parts: Sequence[int] = ()) -> None:
-        """Send the conjunctions in use to all parts, and the numbering of features to rebuilt parts."""
+        """Send all parts the conjunctions in use, and rebuilt parts also the numbering of features."""
         assert self._in_use is not None
         in_use = self._in_use
         self._count_traffic("weights", in_use[1])
@@ -110,12 +110,12 @@ class ClusterSparseShards(SparseShards):
             self._cluster.traffic["numbering"] += self._numbering.columns.nbytes * len(unnumbered)
 
     def _count_traffic(self, purpose: str, *arguments: Any) -> None:
-        """Count the bytes sent to each worker."""
+        """Add the bytes sent to all workers to the traffic."""
         self._cluster.traffic[purpose] += count_bytes(arguments, scalar_bytes=8) * len(self._cluster.workers)
 
 
 def pack_answer(part: Any, number: int, task: Callable[..., Vector | None], *arguments: Any) -> Answer:
-    """Run a task, and return its vector in the form that :meth:`Cluster.sum_answers` expects."""
+    """Run a task, and pack the resulting vector for :meth:`Cluster.sum_answers`."""
     vector = task(part, *arguments)
     return Answer(None, (number,)) if vector is None else Answer(pack_vector(vector))
 

@@ -1,15 +1,14 @@
-"""Solve sparse models of rows on many workers; only the weights of the conjunctions in use are sent.
+"""Train sparse models for rows on many workers; only the weights of the conjunctions in use are sent.
 
 A round has two halves.
 
 - **Search**: the conjunctions whose gradients exceed the l1 penalty most are added to the conjunctions in
-use.
-  The search is exact, among all conjunctions of all parts (``partial_sums.hpp``). The largest gradient
-  determines the dual objective, so the gap is certified for all conjunctions and all rows.
+  use. The search is exact: it considers all conjunctions of all parts (``partial_sums.hpp``). The largest
+  gradient determines the dual objective, and the gap is certified for all conjunctions and all rows.
 - **Steps**: each part proposes weights that lower its approximation of the objective of all rows
   (``anchored_loss.hpp``). The direction from the current weights to the mean of the proposals is a descent
-  direction; one request returns the losses of all rows at several step lengths. A Newton step of all nonzero
-  weights follows, by conjugate gradients; weights that would change their sign end at 0.
+  direction. One request returns the losses of all rows at several step lengths. Then all nonzero weights take
+  a Newton step together, by conjugate gradients. Weights that would change their sign become 0.
 """
 
 from __future__ import annotations
@@ -39,27 +38,27 @@ from unkernel.distributed.poly.sparse_tasks import (
 )
 from unkernel.models.numbering import encode
 
-_MIN_KEYS_PER_SEARCH = 128  # a search adds up to this number, or the number of nonzero weights if larger
+_MIN_KEYS_PER_SEARCH = 128  # a search may add so many conjunctions, or as many as there are nonzero weights
 _MAX_STEPS_PER_ROUND = 4
 _LENGTHS = np.concatenate([np.geomspace(1e-4, 0.1, 7), np.linspace(0.2, 1.2, 11), [1.5, 2.0, 3.0]])
-# The damping of proposals increases if the best step is short, and decreases if it is long.
+# Limits of the damping of proposals, which increases after short steps and decreases after long steps.
 _MIN_DAMPING, _MAX_DAMPING = 1e-4, 1e6
 _MAX_PRODUCTS = 15  # products with the Hessian per joint step
 _ACCURACY = 0.1  # relative accuracy of joint steps
 _JOINT_LENGTHS = (1.0, 0.5, 0.2, 0.05)
-_DUAL_SCALES = 64  # number of factors of the gradients that are tried for an elastic net
-_ROUNDING = 1.0 + 1e-9  # factor for bounds, because parts are summed in another order
-_MIN_BUCKETS, _MAX_BUCKETS = 1 << 8, 1 << 19  # of conjunctions
+_DUAL_SCALES = 64  # number of factors of the gradients to try for the dual objective of an elastic net
+_ROUNDING = 1.0 + 1e-9  # safety factor of bounds: the order of summation changes the last bits
+_MIN_BUCKETS, _MAX_BUCKETS = 1 << 8, 1 << 19  # limits of the number of buckets of conjunctions
 
 
 @dataclass(frozen=True, eq=False)
 class SearchResult:
-    """The result of a search: the conjunctions that violate optimality most, over all outputs."""
+    """The result of a search: the conjunctions that most violate the optimality conditions of any output."""
 
     keys: Keys
     strengths: Vector
-    largest: float  # upper bound of the strengths of all conjunctions
-    complete: bool  # whether `keys` are all conjunctions that exceed the l1 penalty
+    largest: float  # upper bound of the strengths (absolute gradients) of all conjunctions
+    complete: bool  # whether `keys` has all conjunctions whose strengths exceed the l1 penalty
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,16 +73,16 @@ class SparseProgress:
 
     @property
     def gap(self) -> float:
-        """The relative gap (P - D) / P, at least 0."""
+        """The relative gap (P - D) / P of objective P and bound D, at least 0."""
         return max(self.objective - self.bound, 0.0) / self.objective if self.objective > 0 else 0.0
 
 
 @dataclass(eq=False)
 class SparseSolution:
-    """The weights, and the progress of their training."""
+    """The weights of the conjunctions in use, and the progress after each search."""
 
     keys: Keys
-    weights: NDArray[np.float64]  # outputs x keys, in units of the penalty
+    weights: NDArray[np.float64]  # outputs x keys, in the units in which they are penalised
     progress: list[SparseProgress] = field(default_factory=list)
 
     @property
@@ -98,14 +97,14 @@ class State:
 
     point: Point
     objective: float
-    gradients: Vector  # of the loss, by weight
+    gradients: Vector  # derivative of the loss with respect to each weight
     curvatures: Vector
 
 
 def conjugate_gradients(
     product: Callable[[Vector], Vector], target: Vector, inverse: Vector, max_products: int, accuracy: float
 ) -> Vector:
-    """Solve ``product(x) = target`` approximately; `inverse` is the inverse of the diagonal."""
+    """Solve ``product(x) = target`` approximately, preconditioned by the inverse diagonal `inverse`."""
     solution = np.zeros_like(target)
     residual = target.copy()
     scaled = inverse * residual
@@ -154,7 +153,7 @@ class SparseSolver:
         return 2 * self._buckets
 
     def solve(self, start: SparseSolution | None = None) -> SparseSolution:
-        """Search and step until the gap over all conjunctions is at most the tolerance."""
+        """Alternate searches and steps until the gap over all conjunctions is at most the tolerance."""
         current = self._add_keys(start or self._make_start(), np.empty(0, np.uint64))
         options = self._problem.options
         progress: list[SparseProgress] = []
@@ -183,7 +182,7 @@ class SparseSolver:
     # --- Conjunctions in use ----------------------------------------------------------------------------
 
     def _make_start(self) -> SparseSolution:
-        """Return the solution with the constant as the only conjunction, if the map has a constant."""
+        """Return the solution with a zero weight for the constant, if the feature map has one."""
         constant = np.zeros(1, np.uint64)
         factor = conjunction_constants(
             FeatureMap(**self._problem.map), binary=self._binary, l1=self._l1 > 0, keys=constant
@@ -211,7 +210,7 @@ class SparseSolver:
     # --- Steps ------------------------------------------------------------------------------------------
 
     def _take_steps(self, current: SparseSolution, target: float, max_steps: int) -> SparseSolution:
-        """Lower the objective on the conjunctions in use, until the gap is at most the target."""
+        """Lower the objective on the conjunctions in use until their gap is at most `target`."""
         for _ in range(min(max_steps, self._problem.options.max_steps - self.steps)):
             state = self._evaluate(current, self._make_point(current))
             scales = self._choose_scales(float(np.abs(state.gradients).max(initial=0.0)))
@@ -233,7 +232,7 @@ class SparseSolver:
         return State(point, self._compute_penalty(current.weights) + loss, gradients, curvatures)
 
     def _move(self, current: SparseSolution, state: State, direction: NDArray[np.float64]) -> bool:
-        """Move by the best step length; return whether the objective decreased, or may with more damping."""
+        """Move by the best step length; return False if the objective and the damping cannot improve."""
         losses = self._shards.sum_answers(losses_along, state.point, direction.ravel(), _LENGTHS)
         values = losses + [self._compute_penalty(current.weights + length * direction) for length in _LENGTHS]
         best = int(np.argmin(values))
@@ -248,7 +247,7 @@ class SparseSolver:
         return True
 
     def _compute_joint_direction(self, current: SparseSolution, state: State) -> NDArray[np.float64]:
-        """Return a Newton step of all nonzero weights, by conjugate gradients."""
+        """Return a Newton step for all nonzero weights together, by conjugate gradients."""
         weights = current.weights.ravel()
         slopes = state.gradients + self._l1 * np.sign(weights) + self._l2 * weights
         inverse = 1.0 / np.maximum(state.curvatures + self._l2, 1e-12)
@@ -264,7 +263,7 @@ class SparseSolver:
         return np.where(free, direction, -weights).reshape(current.weights.shape)
 
     def _move_jointly(self, current: SparseSolution, state: State) -> bool:
-        """Move along a joint direction; weights that would change their sign end at 0."""
+        """Move along a joint direction; weights that would change their sign become 0."""
         direction = self._compute_joint_direction(current, state)
         candidates = [current.weights + length * direction for length in _JOINT_LENGTHS]
         candidates = [np.where(weights * current.weights > 0, weights, 0.0) for weights in candidates]
@@ -284,7 +283,10 @@ class SparseSolver:
         return np.array([safe]) if self._l2 == 0 else np.linspace(safe, 1.0, _DUAL_SCALES)
 
     def _compute_best_dual(self, values: Vector, scales: Vector, strengths: Vector) -> float:
-        """Return the best dual objective; a violated constraint costs (strength - l1)^2 / (2 l2)."""
+        """Return the best dual objective over the scales.
+
+        With an l2 penalty, a gradient whose absolute value s exceeds l1 subtracts (s - l1)^2 / (2 l2).
+        """
         if self._l2 == 0:
             return float(values[0])
         excess = np.maximum(scales[:, None] * strengths[strengths > self._l1] - self._l1, 0.0)
@@ -293,7 +295,7 @@ class SparseSolver:
     def _find_dual(self, point: Point, result: SearchResult) -> float:
         scales = self._choose_scales(result.largest)
         if not result.complete:
-            scales = scales[:1]  # the smallest scale, which violates no constraint
+            scales = scales[:1]  # at the smallest scale, no gradient exceeds the l1 penalty
         values = self._shards.sum_answers(duals, point, scales)
         return self._compute_best_dual(values, scales, result.strengths)
 
@@ -307,7 +309,7 @@ class SparseSolver:
         strengths = np.concatenate([piece.strengths for piece in pieces])
         order = np.lexsort((keys, -strengths))
         _, first = np.unique(keys[order], return_index=True)
-        # Each conjunction is listed once, in the order of its strongest output; the dual needs all strengths.
+        # List each conjunction once, sorted by its largest strength. The dual objective needs all strengths.
         return SearchResult(
             keys[order][np.sort(first)],
             np.concatenate([strengths, constant]),
@@ -336,7 +338,7 @@ class SparseSolver:
     def _search_longer(
         self, point: Point, output: int, bounds: Vector, *, threshold: float, max_count: int
     ) -> KeySums:
-        """Return the conjunctions of several features whose sums exceed the threshold."""
+        """Return the conjunctions of two or more features whose absolute gradients exceed the threshold."""
         can_exceed = (bounds * _ROUNDING > threshold).astype(np.uint8)
         if not can_exceed.any():
             return KeySums(np.empty(0, np.uint64), np.empty(0))
@@ -348,7 +350,7 @@ class SparseSolver:
         wanted_buckets = (np.abs(bucket_sums.reshape(2, -1)).max(axis=0) * _ROUNDING > threshold).astype(
             np.uint8
         )
-        if self._l2 > 0:  # each violation affects the dual objective
+        if self._l2 > 0:  # the dual objective needs every conjunction above the threshold
             max_count = 1 << 62
         return self._shards.find_strongest(
             point, (output, can_exceed, pairs, wanted_buckets), threshold, max_count

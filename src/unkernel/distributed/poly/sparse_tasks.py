@@ -1,7 +1,7 @@
-"""The tasks of sparse models: shares of the objective, proposals for weights, and sums of conjunctions.
+"""The tasks of sparse solvers: shares of the objective, proposals of weights, and gradients of conjunctions.
 
-A part stores the columns of the conjunctions in use. A rebuilt part has no columns, and answers None until it
-receives the conjunctions. There is no other state, because requests contain the weights.
+A part stores the columns of the conjunctions in use. A rebuilt part has no columns, and returns None until it
+receives the list of conjunctions. There is no other state: every request contains the weights.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ Flags = NDArray[np.uint8]
 
 @dataclass(frozen=True, eq=False)
 class Numbering:
-    """The numbering of features, which is the same in all parts, and facts about all rows."""
+    """The numbering of features, shared by all parts, and facts about all rows."""
 
     columns: NDArray[np.int64]
-    binary: bool  # whether all values of all parts are 1
+    binary: bool  # whether all values in all parts are 1
     pairs: float  # number of pairs of features in the same row, over all rows
 
 
@@ -42,11 +42,11 @@ class Numbering:
 class SparseProblem:
     """The problem to solve: one class versus the rest, or all classes jointly."""
 
-    name: str  # unique
+    name: str  # unique name
     number: int
-    options: SparseOptions  # except memory and threads, which depend on the worker
-    map: dict[str, Any]  # of FeatureMap
-    factors: list[float]  # of C, one per class
+    options: SparseOptions  # without memory and threads, which depend on the worker
+    map: dict[str, Any]  # arguments of FeatureMap
+    factors: list[float]  # factors of C, one per class
 
     @property
     def outputs(self) -> int:
@@ -57,15 +57,15 @@ class SparseProblem:
 
 @dataclass(frozen=True, eq=False)
 class Point:
-    """Weights of the conjunctions in use, output by output."""
+    """The weights of the conjunctions in use, output by output."""
 
     problem: str
-    version: int  # of the conjunctions in use
+    version: int  # version of the list of conjunctions in use
     weights: Vector
 
 
 class SparseRows:
-    """The state of a part: its rows, and the conjunctions and weights in use."""
+    """The state of a part: its rows, with the conjunctions and weights in use."""
 
     def __init__(self, rows: DistinctRows) -> None:
         self.rows = rows
@@ -91,7 +91,7 @@ class SparsePolyPart(PolyPart):
 
 
 def count_columns(part: PolyPart) -> Answer:
-    """Return the counts of columns, of values other than 1, and of pairs of features in rows."""
+    """Return the number of rows with each feature, then the numbers of values other than 1 and of pairs."""
     rows = part.examples.rows
     counts = np.bincount(rows.indices[rows.data != 0], minlength=rows.shape[1])
     n_not_one = np.count_nonzero((rows.data != 1) & (rows.data != 0))
@@ -100,7 +100,7 @@ def count_columns(part: PolyPart) -> Answer:
 
 
 def number_columns(part: SparsePolyPart, numbering: Numbering) -> None:
-    """Number the features of a part by the numbering of all parts."""
+    """Renumber the features of a part by the numbering that all parts share."""
     with part.lock:
         if part.sparse is None:
             examples = part.examples
@@ -111,7 +111,7 @@ def number_columns(part: SparsePolyPart, numbering: Numbering) -> None:
 
 
 def use_keys(part: SparsePolyPart, problem: SparseProblem, keys: Keys, version: int) -> bool:
-    """Make the columns of conjunctions; return False if the part lacks the numbering."""
+    """Build the columns of the given conjunctions; return False if the part lacks the numbering."""
     with part.lock:
         state = part.sparse
         if state is None:
@@ -134,7 +134,7 @@ def use_keys(part: SparsePolyPart, problem: SparseProblem, keys: Keys, version: 
 
 
 def _at_point(request: Callable[..., Any]) -> Callable[..., Any]:
-    """Move the rows of a part to a point before a request; answer None if the part lacks its conjunctions."""
+    """Set the weights of a part before a request; return None if the part lacks the conjunctions."""
 
     @wraps(request)
     def answer(part: SparsePolyPart, point: Point, *arguments: Any) -> Any:
@@ -153,7 +153,7 @@ def _at_point(request: Callable[..., Any]) -> Callable[..., Any]:
 
 @_at_point
 def judge(rows: SparsePart) -> tuple[float, Vector, Vector]:
-    """Return the loss, and its gradient and curvatures by weight."""
+    """Return the loss of the part, its gradient, and its second derivative for each weight."""
     return rows.loss(), np.asarray(rows.gradients()), np.asarray(rows.curvatures())
 
 
@@ -161,64 +161,64 @@ def judge(rows: SparsePart) -> tuple[float, Vector, Vector]:
 def propose(
     rows: SparsePart, gradients: Vector, curvatures: Vector, damping: float, scales: Vector
 ) -> tuple[Vector, Vector]:
-    """Return weights with a lower objective of the part, and the share of the part in dual objectives."""
+    """Return weights that lower the part's objective, and the part's share of the dual objectives."""
     duals = np.asarray(rows.duals(scales))
     return np.asarray(rows.propose(gradients, curvatures, damping, _PROPOSAL_NEWTON_STEPS)), duals
 
 
 @_at_point
 def losses_along(rows: SparsePart, direction: Vector, steps: Vector) -> Vector:
-    """Return the losses at steps on a line."""
+    """Return the loss of the part at each step on the line from the current weights."""
     return np.asarray(rows.losses_along(direction, steps))
 
 
 @_at_point
 def losses_at(rows: SparsePart, changes: NDArray[np.float64]) -> Vector:
-    """Return the loss after each of the changes (changes, weights) of the weights."""
+    """Return the loss after each change of the weights; `changes` has one row per change."""
     return np.array([rows.losses_along(change, np.ones(1))[0] for change in changes])
 
 
 @_at_point
 def hessian_product(rows: SparsePart, direction: Vector) -> Vector:
-    """Return the Hessian of the loss times a direction."""
+    """Return the product of the Hessian of the part's loss with a direction."""
     return np.asarray(rows.hessian_product(direction))
 
 
 @_at_point
 def duals(rows: SparsePart, scales: Vector) -> Vector:
-    """Return the share of the part in the dual objectives, for the gradients of the loss times `scales`."""
+    """Return the part's share of the dual objectives, for the loss gradients scaled by each of `scales`."""
     return np.asarray(rows.duals(scales))
 
 
 @_at_point
 def feature_bounds(rows: SparsePart, output: int) -> Vector:
-    """Return the sums of single features, followed by bounds of the sums of longer conjunctions."""
+    """Return each feature's gradient, then bounds for longer conjunctions whose rarest feature it is."""
     return np.concatenate(rows.feature_bounds(output))
 
 
 @_at_point
 def bucket_bounds(rows: SparsePart, output: int, live: Flags, pairs: Flags, buckets: int) -> Vector:
-    """Return the largest sum in each bucket of conjunctions, followed by the smallest sum in each bucket."""
+    """Return the largest gradient in each bucket of conjunctions, then the smallest in each bucket."""
     largest, smallest, _ = rows.bucket_bounds(output, live, pairs, buckets)
     return np.concatenate([largest, smallest])
 
 
 @_at_point
 def pair_bounds(rows: SparsePart, output: int, live: Flags, buckets: int) -> Vector:
-    """Return, for each bucket of pairs, a bound of the sums of triples that contain these pairs."""
+    """Return, for each bucket of pairs, a bound on the gradients of triples that extend a pair in it."""
     *_, below = rows.bucket_bounds(output, live, np.empty(0, np.uint8), buckets)
     return np.asarray(below)
 
 
 @_at_point
 def find_occurring(rows: SparsePart) -> Keys:
-    """Return all conjunctions of several features that occur."""
+    """Return all conjunctions of two or more features that occur in the part."""
     return np.asarray(rows.occurring())
 
 
 @dataclass(frozen=True, eq=False)
 class KeySums(Payload):
-    """Conjunctions and their sums."""
+    """Conjunctions and their gradients, summed over rows."""
 
     keys: Keys
     sums: Vector
@@ -226,13 +226,13 @@ class KeySums(Payload):
 
 @_at_point
 def sum_buckets(rows: SparsePart, output: int, live: Flags, pairs: Flags, wanted: Flags) -> KeySums:
-    """Return the sums of all conjunctions in the wanted buckets."""
+    """Return the gradients of all conjunctions in the wanted buckets."""
     keys, sums = rows.sums_in_buckets(output, live, pairs, wanted)
     return KeySums(np.asarray(keys), np.asarray(sums))
 
 
 def add_key_sums(*pieces: KeySums | None) -> KeySums | None:
-    """Return the sums over several parts; None if one of them has lost its state."""
+    """Return the sums over several parts; None if a part has lost its state."""
     if any(piece is None for piece in pieces):
         return None
     complete = cast(Sequence[KeySums], pieces)
@@ -244,7 +244,7 @@ def add_key_sums(*pieces: KeySums | None) -> KeySums | None:
 def find_strongest(
     pieces: list[KeySums | None], threshold: float, max_count: int
 ) -> tuple[KeySums | None, int]:
-    """Return the conjunctions above a threshold, strongest first, and the bytes of all pieces."""
+    """Return the conjunctions above a threshold, strongest first, and the number of bytes of all pieces."""
     sums_of_all = add_key_sums(*pieces)
     if sums_of_all is None:
         return None, 0

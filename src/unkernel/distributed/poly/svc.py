@@ -29,38 +29,38 @@ from unkernel.poly import PolySVC
 class DaskPolySVC(SparseOnCluster, PolySVC):
     """Support vector classification with a polynomial kernel on a Dask cluster.
 
-    This is :class:`~unkernel.PolySVC` with the rows on the workers. Training proceeds in rounds. One worker
-    solves the problem of the rows that may be support vectors, at first of a sample. All workers then score
-    their rows with its model, and send the rows on or inside the margin. The losses of all rows and the dual
-    objective of this problem give the same certified gap as on one machine. Rows are sent without their
-    conjunctions; weights of conjunctions are only sent as part of the model. If a worker is lost, Dask
-    restores its rows elsewhere and the round is repeated.
+    This estimator is :class:`~unkernel.PolySVC` with the rows on the workers. Training proceeds in rounds.
+    One worker trains on the rows that may be support vectors; in the first round, these are a sample. All
+    workers then score their rows with the resulting model, and send the rows on or inside the margin. The
+    losses of all rows and the dual objective give the same certified gap as on one machine. Rows are sent
+    without their conjunctions; weights of conjunctions are only sent as part of the model. If a worker is
+    lost, Dask restores its rows on another worker and the round is repeated.
 
     Parameters
     ----------
     penalty : {"l2", "l1"}, default="l2"
-        Norm of the weights that is penalised. "l1" makes most weights exactly 0; it requires
-        ``loss="squared_hinge"``, and trains like :class:`DaskPolyLogisticRegression`.
+        Norm of the weights in the penalty. "l1" makes most weights exactly 0. It requires
+        ``loss="squared_hinge"``, and is trained in the same way as :class:`DaskPolyLogisticRegression`.
     storage : {"auto", "on_the_fly", "condensed", "split", "kernel"}, default="auto"
         How conjunctions are represented during training, as for :class:`~unkernel.PolySVC`.
     max_iter : int, default=1000
-        Largest number of passes over the rows that may be support vectors, in all rounds together; steps for
-        ``penalty="l1"``.
+        Largest number of passes over the rows that may be support vectors, in all rounds together. With
+        ``penalty="l1"``, the largest number of steps.
     verbose : int, default=0
-        1 prints how training ended; 2 adds one line per round.
+        1 prints how training ended; 2 also prints one line per round.
 
     Attributes
     ----------
     n_iter_ : int
-        Passes over the rows that may be support vectors, in all rounds together.
+        Number of passes over the rows that may be support vectors, in all rounds together.
     history_ : History
         Objective and lower bound of the optimum, round by round.
     n_rounds_ : int
         Number of rounds.
     traffic_ : dict
-        Bytes sent during training, by purpose, summed over the parts: "rows", "model", "places" of
-        rows in their parts, and "duals"; for ``penalty="l1"``, the purposes of
-        :class:`DaskPolyLogisticRegression`.
+        Number of bytes sent during training, summed over the parts, for each purpose: "rows", "model",
+        "places" (the indices of rows in their parts), and "duals". With ``penalty="l1"``, the purposes are
+        those of :class:`DaskPolyLogisticRegression`.
 
     See Also
     --------
@@ -108,7 +108,7 @@ class DaskPolySVC(SparseOnCluster, PolySVC):
         return SparsePolyPart if self.penalty == "l1" else PolyPart
 
     def _make_local_learner(self) -> PolySVC:
-        """Return the same learner for one machine, with a seed shared by all rounds."""
+        """Return a learner for one machine with the same parameters; all rounds share its seed."""
         names = set(PolySVC._get_param_names()) & set(self._get_param_names())
         parameters = {name: getattr(self, name) for name in names}
         return PolySVC(**parameters | {"random_state": self._draw_seed(), "verbose": 0})

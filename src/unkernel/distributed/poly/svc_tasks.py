@@ -1,6 +1,6 @@
-"""The tasks of polynomial SVMs: merge equal examples, solve the problem of members, and judge its solution.
+"""The tasks of polynomial SVMs: merge equal examples, train on the members, and check the solution.
 
-Tasks have no state: lost parts and solutions are rebuilt, and their tasks are repeated.
+Tasks have no state. If parts or solutions are lost, they are rebuilt and their tasks are repeated.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Examples:
     def merge_equal(
         cls, rows: CsrRows, codes: NDArray[np.int32], weights: Vector | None, distinct: DistinctRows
     ) -> Examples:
-        """Merge equal rows of the same class, and add up their weights; drop rows without weight."""
+        """Merge equal rows of the same class, adding up their weights; drop rows of weight 0."""
         row_of_example = np.asarray(distinct.places)
         counted = np.flatnonzero(row_of_example >= 0)
         keys = row_of_example[counted].astype(np.int64) * (int(codes.max(initial=0)) + 1) + codes[counted]
@@ -69,7 +69,7 @@ class Examples:
 
 @dataclass(frozen=True, eq=False)
 class PackedExamples(Payload):
-    """Examples in a compact form, without values or weights if all of them are 1."""
+    """Examples in a compact form. Values are omitted if all of them are 1, and so are weights."""
 
     sizes: NDArray[np.int32]
     columns: NDArray[Any]
@@ -89,7 +89,7 @@ def concatenate_examples(*pieces: PackedExamples) -> PackedExamples:
     """Return the examples of several parts."""
 
     def concatenate(name: str, length_name: str) -> Any:
-        """Return the values or weights of all pieces; None if all of them are 1."""
+        """Return the values, or the weights, of all pieces; None if all of them are 1."""
         arrays = [getattr(piece, name) for piece in pieces]
         if all(array is None for array in arrays):
             return None
@@ -108,7 +108,7 @@ def concatenate_examples(*pieces: PackedExamples) -> PackedExamples:
 
 @dataclass(frozen=True)
 class Moments:
-    """The mean and the variance of all entries of rows, including zeros, and the weight of the rows."""
+    """The mean and the variance of all entries of rows, including zeros, and the total weight of the rows."""
 
     weight: float
     mean: float
@@ -125,7 +125,7 @@ class Moments:
         return cls(float(total), float(mean), float(weights @ spreads / total))
 
     def variance(self, n_features: int) -> float:
-        """Return the variance; ``gamma="scale"`` calls this method, as of ``DistinctRows``."""
+        """Return the variance; ``gamma="scale"`` calls this method, also of ``DistinctRows``."""
         return self.spread
 
 
@@ -190,7 +190,7 @@ class PolyProblem:
 
 @dataclass(frozen=True, eq=False)
 class Effort:
-    """The start, the tolerance and the largest number of passes of a solver."""
+    """The initial values, the tolerance and the largest number of passes of a solver."""
 
     start: DualStart | None
     tolerance: float
@@ -199,7 +199,7 @@ class Effort:
 
 @dataclass(frozen=True, eq=False)
 class Solved:
-    """The solution of the problem of the members; objectives and bounds are per one-versus-rest problem."""
+    """The solution for the members, with one objective and one bound per one-versus-rest problem."""
 
     objectives: Vector
     bounds: Vector
@@ -211,37 +211,37 @@ class Solved:
     model: ConjunctionModel | KernelModel | None
 
     def __sizeof__(self) -> int:
-        """Return the size from which Dask decides which results to move."""
+        """Return the size in bytes; Dask uses it to decide which results to move."""
         return self.model_nbytes + 64
 
 
 @dataclass(frozen=True, eq=False)
 class Verdict:
-    """The verdict of a part on a model: the losses of rows that are not members, and the next members."""
+    """The result of checking a model on a part: the losses of rows that are not members, and new members."""
 
-    losses: Vector  # one per problem
+    losses: Vector  # one loss per problem
     wanted: Places
 
 
 def get_moments(part: PolyPart) -> tuple[int, Moments]:
-    """Return the number of examples, and their mean and variance."""
+    """Return the number of examples, and the mean and variance of their entries."""
     return len(part.examples.codes), part.moments
 
 
 def sample_places(part: PolyPart, step: int) -> Places:
-    """Return every `step`-th example of each class; examples are in the random order of their hashes."""
+    """Return the indices of every `step`-th example of each class; hashes put examples in a random order."""
     codes = part.examples.codes
     chosen = [np.flatnonzero(codes == code)[::step] for code in np.unique(codes)]
     return np.sort(np.concatenate([np.empty(0, np.int64), *chosen])).astype(np.int32)
 
 
 def select_members(part: PolyPart, members: Places) -> PackedExamples:
-    """Return the members of the part, packed for the worker that solves the problem."""
+    """Return the members of the part, packed for the worker that trains on them."""
     return part.examples.pack(members)
 
 
 def solve_members(pieces: list[PackedExamples], problem: PolyProblem, effort: Effort) -> Solved:
-    """Solve the problem of the members of all parts."""
+    """Train on the members of all parts."""
     packed = concatenate_examples(*pieces)
     examples = packed.unpack(problem.n_features)
     threads = get_worker_threads(problem.threads)
@@ -277,7 +277,7 @@ def drop_model(solved: Solved) -> Solved:
 
 
 def judge(part: PolyPart, solved: Solved, problem: PolyProblem, members: Places) -> Verdict:
-    """Score all rows of a part with the model of a solution, and return the verdict."""
+    """Score all rows of a part with the model of a solution, and return losses and new members."""
     assert solved.model is not None
     codes, weights = part.examples.codes, part.examples.weights
     classifier = cast(CompiledClassifier, LazyClassifier(solved.model, part.threads).classifier)

@@ -51,11 +51,11 @@ from unkernel.tree.training_trees import NO_TREES, TreeTargets
 
 
 class ExamplePlaces:
-    """Finds the part of each example, and its index there; examples are numbered in their original order."""
+    """Maps each example, numbered in the original order, to its part and its index in this part."""
 
     def __init__(self, surveys: list[list[TreeSurvey]]) -> None:
         self.parts = len(surveys)
-        blocks = []  # tuples: number, number of examples, part, and begin in the part
+        blocks = []  # tuples: block number, number of examples, part, and index of the first example in it
         for part, part_surveys in enumerate(surveys):
             begin = 0
             for survey in part_surveys:
@@ -66,7 +66,7 @@ class ExamplePlaces:
         self.examples = int(sizes.sum())
 
     def group_by_part(self, examples: NDArray[Any]) -> list[tuple[NDArray[np.intp], Places]]:
-        """Return, for each part, the positions in `examples` of its examples, and their indices in it."""
+        """Return, for each part, the positions of its examples in `examples`, and their indices there."""
         block = np.searchsorted(self._first, examples, side="right") - 1
         places = (examples - self._first[block] + self._begin[block]).astype(np.int32)
         positions_of_parts = [np.flatnonzero(self._part[block] == part) for part in range(self.parts)]
@@ -76,7 +76,7 @@ class ExamplePlaces:
 def reorder_answers(
     places: list[tuple[NDArray[np.intp], Places]], answers: list[NDArray[Any]]
 ) -> NDArray[Any]:
-    """Concatenate the answers of parts, in the order of the examples; `places` is from `group_by_part`."""
+    """Concatenate the responses of all parts in the order of the examples, given by `group_by_part`."""
     values = np.empty(
         (sum(len(positions) for positions, _ in places), *answers[0].shape[1:]), answers[0].dtype
     )
@@ -91,18 +91,18 @@ def reorder_answers(
 class ClusterCuts:
     """Cuts whose examples are on the workers: two requests per round.
 
-    The first request returns, for each part, the scores of its examples in a sample, and its piece of the
-    next cut: the subtrees of its examples inside the margin. The second request sends the pieces of all other
-    parts to each part, which returns the products of its piece with all cuts. Their sum is the product of the
-    cut.
+    The first request returns, for each part, the scores of its examples in the sample, and its piece of the
+    next cut: the weighted subtrees of its examples inside the margin. The second request sends each part the
+    pieces of all other parts. The part returns the inner products of its own piece with all cuts. The sums
+    over all parts are the inner products of the new cut with all cuts.
     """
 
     def __init__(self, cluster: Cluster, places: ExamplePlaces) -> None:
         self._cluster = cluster
         self._places = places
         self._problem = uuid.uuid4().hex
-        self._cuts: list[list[CutPiece]] = []  # all cuts, for rebuilt parts
-        self._pieces: list[CutPiece] = []  # of the cut of the last sample
+        self._cuts: list[list[CutPiece]] = []  # all cuts, to send to rebuilt parts
+        self._pieces: list[CutPiece] = []  # the pieces of the next cut, from the last sample
 
     def score(
         self,
@@ -111,7 +111,7 @@ class ClusterCuts:
         labels: NDArray[np.int8],
         intercept: float,
     ) -> Vector:
-        """Return the score of each example of a sample, for the cuts with these coefficients."""
+        """Return the score of each example of a sample; `alphas` has the coefficients of the cuts."""
         split = self._places.group_by_part(examples)
         shares = [
             SampleShare(places, labels[positions], intercept, 1 / len(examples))
@@ -124,13 +124,13 @@ class ClusterCuts:
         return reorder_answers(split, [scores for scores, _ in answers])
 
     def add(self, examples: NDArray[np.int32], coefficients: Vector) -> Vector:
-        """Add a cut; return its products with all cuts, and last with itself."""
+        """Add a cut; return its inner products with all cuts, itself last."""
         split = self._places.group_by_part(examples)
         part_examples = [CutExamples(places, coefficients[positions]) for positions, places in split]
         pieces, self._pieces = self._pieces, []
         if [piece.examples for piece in pieces] != [
             len(part.places) for part in part_examples
-        ]:  # there was no sample
+        ]:  # the pieces are not from this sample
             pieces = self._cluster.ask_directly(make_cut_piece, lambda k: (part_examples[k],))
         products: Vector = np.sum(
             self._ask(add_cut, lambda k: (_omit_own_piece(pieces, k), part_examples[k])), axis=0
@@ -142,7 +142,7 @@ class ClusterCuts:
         return products
 
     def _ask(self, task: Callable[..., Any], arguments: Arguments) -> list[Any]:
-        """Run a task with all parts; parts that have lost their cuts are restored first."""
+        """Run a task with all parts, after restoring the cuts of parts that have lost them."""
         known = KnownCuts(self._problem, len(self._cuts))
 
         def restore(parts: Sequence[int]) -> None:
@@ -157,7 +157,7 @@ class ClusterCuts:
 
 
 def _omit_own_piece(pieces: list[CutPiece], part: int) -> list[CutPiece | None]:
-    """Replace the piece of a part by None, because the part has this piece."""
+    """Return the pieces with None in place of the part's own piece, which need not be sent."""
     return [None if k == part else piece for k, piece in enumerate(pieces)]
 
 
@@ -172,12 +172,12 @@ class FetchedTrees:
         self._places = places
         self._table = SubtreeTable()
         self._roots: dict[str, NDArray[np.int32]] = {}
-        # The index of each example in `_roots`; -1 for examples that have not been fetched.
+        # The index of each example in `_roots`; -1 if the example has not been fetched.
         self._number = np.full(places.examples, -1, np.int32)
         self._count = 0
 
     def select(self, examples: NDArray[Any]) -> Forest:
-        """Return a forest of these examples, whose table may also contain subtrees of other examples."""
+        """Return a forest of these examples. Its table may also contain subtrees of other examples."""
         unknown = np.unique(examples[self._number[examples] < 0])
         if len(unknown):
             self._fetch(unknown)
@@ -201,7 +201,7 @@ class FetchedTrees:
 class ClusterExamples:
     """Examples on the workers, with the methods that the exact learner calls.
 
-    The workers score all examples, which takes most of the time. The client fetches the examples of the
+    The workers score all examples; this work takes most of the time. The client fetches the examples in the
     learner's working set, and computes their kernels.
     """
 
@@ -212,19 +212,19 @@ class ClusterExamples:
         self._trees = trees
 
     def self_kernels(self) -> Vector:
-        """Return the kernel of each example with itself."""
+        """Return the kernel value of each example with itself."""
         all_examples = self._places.group_by_part(np.arange(self._places.examples))
         self._cluster.traffic["scores"] += 8 * self._places.examples
         return reorder_answers(all_examples, self._cluster.ask(compute_self_kernels, lambda _: ()))
 
     def here(self, examples: NDArray[np.int32]) -> ExampleSet:
-        """Fetch some examples, to compute their kernels on the client."""
+        """Fetch the given examples to the client, to compute their kernels there."""
         return self._kernel.examples(self._trees.select(examples), indexed=True)
 
     def scores(
         self, support: NDArray[np.int32], coefficients: NDArray[np.float64], examples: NDArray[np.int32]
     ) -> Vector:
-        """Return the scores of examples by support examples: flat (examples, problems), in C order."""
+        """Return the scores of examples, computed from support examples: flat (examples, problems)."""
         cluster = self._cluster
         split = self._places.group_by_part(examples)
         chosen = [
@@ -243,7 +243,7 @@ class ClusterExamples:
 
 @dataclass(frozen=True, eq=False)
 class GatheredTrees:
-    """Blocks of trees on the workers, one list per part, and surveys of them."""
+    """Blocks of trees on the workers, one list per part, and a survey of each block."""
 
     client: Client
     blocks: list[Future]
@@ -260,7 +260,7 @@ class GatheredTrees:
         return np.concatenate(label_arrays)
 
     def weights(self) -> Vector | None:
-        """Return the checked weight of each example, or None."""
+        """Return the checked weight of each example, or None if there are no weights."""
         weight_arrays = [survey.weights for survey in self.sort_surveys() if len(survey.codes)]
         present = [weights for weights in weight_arrays if weights is not None]
         if present and len(present) < len(weight_arrays):
@@ -280,7 +280,7 @@ class GatheredTrees:
         return list(dict.fromkeys(name for survey in nonempty for name in survey.tree_channels))
 
     def pack_parts(self, kernel: ExampleKernel, threads: int | None) -> Cluster:
-        """Make a part of each list of blocks, and count its subtrees."""
+        """Make a part from each list of blocks, and count its subtrees."""
         channels = self.tree_channels()
         parts = []
         for number, blocks in enumerate(self.blocks):
@@ -292,7 +292,7 @@ class GatheredTrees:
 
 
 def gather_trees(client: Client, sources: Sources) -> GatheredTrees:
-    """Make the workers read, check and survey their blocks."""
+    """Let the workers read, check and survey their blocks."""
     blocks = [worker_blocks for _, worker_blocks in place_blocks(client, sources)]
     surveys = fetch_results(client, [client.submit(survey_trees, part, pure=False) for part in blocks])
     nonempty = [k for k, part in enumerate(surveys) if any(len(survey.codes) for survey in part)]
@@ -353,5 +353,5 @@ class ClusterTrees:
         return [dict(solution) for solution in solved["problems"]]
 
     def select(self, places: NDArray[Any]) -> Forest:
-        """Fetch some of the examples from the workers."""
+        """Fetch the given examples from the workers."""
         return self.fetched.select(places).compact()

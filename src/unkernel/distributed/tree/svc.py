@@ -21,20 +21,20 @@ from unkernel.tree.training_trees import TreeTargets
 class DaskTreeSVC(ClassifierOnCluster, TreeSVC):
     """Support vector classification with tree kernels on a Dask cluster.
 
-    This is :class:`~unkernel.TreeSVC` with the trees on the workers; the client keeps their labels and
-    weights. With ``solver="exact"``, the client solves the problem of the examples near the margin, and each
-    worker scores its part of all examples. With "sampled", each worker scores its part of a sample, and all
-    workers receive the subtrees of each cut. The same ``random_state`` gives the same samples and cuts as on
-    one machine, and scores that agree to about nine digits. If a worker is lost, Dask restores its trees
-    elsewhere and training continues.
+    This estimator is :class:`~unkernel.TreeSVC` with the trees on the workers; the client keeps their labels
+    and weights. With ``solver="exact"``, the client trains on the examples near the margin, and each worker
+    scores its part of all examples. With "sampled", each worker scores its part of a sample, and all workers
+    receive the subtrees of each cut. The same ``random_state`` gives the same samples and cuts as on one
+    machine, and scores that agree to about nine digits. If a worker is lost, Dask restores its trees on
+    another worker and training continues.
 
     Parameters
     ----------
     sample_size : int, default=1000
-        Number of examples in a sample, for ``solver="sampled"``. Larger samples keep more workers busy.
+        Number of examples per sample, for ``solver="sampled"``. Larger samples keep more workers busy.
     n_jobs : int or None, default=None
-        Number of threads of the client, and of a worker for a task; None means 1 for the client, and all
-        threads of a worker.
+        Number of threads on the client, and number of threads per task on a worker. None means one thread on
+        the client, and all threads of a worker.
 
     Attributes
     ----------

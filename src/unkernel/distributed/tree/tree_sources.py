@@ -30,20 +30,20 @@ from unkernel.distributed.tree.tree_tasks import (
 
 
 def open_tree_sources(client: Client, X: Any, y: Any, sample_weight: Any) -> Sources:
-    """Return the blocks of X from any source, with their parts of y and sample_weight."""
+    """Return the blocks of X, from any source, each with its share of y and sample_weight."""
     if _is_file_source(X):
-        refuse_arrays("files have their own labels, and no weights: X only", y, sample_weight)
+        refuse_arrays("files have their own labels, and no weights: give X only", y, sample_weight)
         names = list_files(X)
         blocks = [dask.delayed(read_tree_block)(number, name) for number, name in enumerate(names)]
         return Sources(blocks, [guess_file_size(name) for name in names], [None] * len(names), True)
     if isinstance(X, list) and X and all(isinstance(block, Delayed | Future) for block in X):
         refuse_arrays(
-            "blocks have their own labels and weights, (trees, y[, weights]): X only", y, sample_weight
+            "blocks have their own labels and weights, (trees, y[, weights]): give X only", y, sample_weight
         )
         blocks = [dask.delayed(make_tree_block_of_tuple)(number, item) for number, item in enumerate(X)]
         return Sources(blocks, [1.0] * len(X), [item if isinstance(item, Future) else None for item in X])
     if is_dask_collection(X) and hasattr(X, "to_delayed"):
-        refuse_arrays("a bag has its own labels, (tree, label): X only", y, sample_weight)
+        refuse_arrays("a bag has its own labels, (tree, label): give X only", y, sample_weight)
         partitions = X.to_delayed()
         blocks = [
             dask.delayed(make_tree_block_of_pairs)(number, part) for number, part in enumerate(partitions)
@@ -53,7 +53,7 @@ def open_tree_sources(client: Client, X: Any, y: Any, sample_weight: Any) -> Sou
 
 
 def _is_file_source(X: Any) -> bool:
-    """Return whether X is a path or pattern, or a list of paths; a list of strings contains trees."""
+    """Return whether X is a path, a pattern or a list of paths; strings in a list are trees."""
     if isinstance(X, str | os.PathLike):
         return True
     return isinstance(X, list) and len(X) > 0 and all(isinstance(path, os.PathLike) for path in X)

@@ -2,7 +2,8 @@
 
 Like a part of rows, a part of trees is a pure function of blocks that Dask can recreate. A part also stores
 the cuts of the current problem, in the same order as all other parts. A rebuilt part has no cuts; it reports
-this, and receives the cuts again. Tasks contain the number of cuts, so that they may run twice.
+this, and receives the cuts again. Each task contains the expected number of cuts, so a repeated task does not
+add its cut twice.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ WeightedSubtrees = tuple[SubtreeTable, NDArray[np.float64]]  # weights are chann
 class TreeBlock:
     """Trees with their labels and weights; `number` is the index of the block among all blocks.
 
-    The client checks the weights of all blocks together, because a single block may have only zeros.
+    The client checks the weights of all blocks together, because the weights of one block may all be zero.
     """
 
     number: int
@@ -49,7 +50,7 @@ class TreeBlock:
 
 
 def make_tree_block(number: int, trees: Any, y: Any, weights: Any = None, *, first: int = 0) -> TreeBlock:
-    """Return a checked block of trees and labels; errors count trees from `first` on."""
+    """Return a checked block of trees and labels; error messages number the trees from `first` on."""
     check_inputs(y, weights)
     if y is None:
         raise ValueError("trees need labels: give y, or blocks (trees, y)")
@@ -103,8 +104,8 @@ class TreeSurvey:
     """Facts about the examples of a block that the client needs before training."""
 
     number: int
-    labels: NDArray[Any]  # distinct
-    codes: NDArray[Any]  # for each example: the index of its label
+    labels: NDArray[Any]  # the distinct labels
+    codes: NDArray[Any]  # for each example, the index of its label
     weights: NDArray[Any] | None
     tree_channels: list[str]
     vector_channels: list[str]
@@ -147,9 +148,9 @@ class TreePacking:
 
 @dataclass(frozen=True, eq=False)
 class KnownCuts:
-    """The cuts that a part needs for a request."""
+    """The cuts that a part must have for a request."""
 
-    problem: str  # unique name
+    problem: str  # unique name of the problem
     count: int
 
 
@@ -164,7 +165,7 @@ class TreePart:
         self.examples = packing.kernel.examples(self.forest, threads=self.threads)
         self._problem = ""
         self._cuts: TreeCuts | None = None
-        self._own_piece: tuple[CutExamples, WeightedSubtrees] | None = None  # of the next cut
+        self._own_piece: tuple[CutExamples, WeightedSubtrees] | None = None  # the piece of the next cut
         self.lock = threading.Lock()
 
     def __sizeof__(self) -> int:
@@ -175,18 +176,18 @@ class TreePart:
         raise TypeError("a part of the training trees stays on its worker")
 
     def cuts_of(self, problem: str) -> TreeCuts:
-        """Return the cuts of a problem that the part has, and drop the cuts of other problems."""
+        """Return the part's cuts of a problem; drop the cuts of any other problem."""
         if self._cuts is None or self._problem != problem:
             self.forget_cuts(problem)
         assert self._cuts is not None
         return self._cuts
 
     def forget_cuts(self, problem: str) -> None:
-        """Begin a problem without cuts."""
+        """Begin a problem with an empty list of cuts."""
         self._problem, self._cuts = problem, TreeCuts(self.kernel.core(), self.examples)
 
     def make_piece(self, own: CutExamples) -> WeightedSubtrees:
-        """Return the piece of the part in a cut; the last piece is cached, because it is needed twice."""
+        """Return the part's piece of a cut. The last piece is cached, because two requests need it."""
         if self._own_piece is None or not self._own_piece[0].same_as(own):
             table, weights = self.cuts_of(self._problem).weighted_trees(own.places, own.coefficients)
             self._own_piece = own, (table, np.asarray(weights))
@@ -194,7 +195,7 @@ class TreePart:
 
 
 def _merge_forests(blocks: list[TreeBlock], channels: list[str]) -> Forest:
-    """Return all blocks as one forest, with the channels of all parts."""
+    """Return the trees of all blocks as one forest that has all `channels`."""
     if len(blocks) == 1 and list(blocks[0].forest.trees) == channels:
         return blocks[0].forest
     table = SubtreeTable()
@@ -215,7 +216,7 @@ class CutPiece(Payload):
     """The contribution of one part's examples to a cut: distinct subtrees with their weights."""
 
     examples: int
-    arrays: dict[str, NDArray[Any]]  # of the table of subtrees
+    arrays: dict[str, NDArray[Any]]  # the arrays of the table of subtrees
     weights: NDArray[np.float64]  # channels x subtrees
 
     def unpack(self) -> WeightedSubtrees:
@@ -243,10 +244,10 @@ class SampleShare:
     places: Places
     labels: NDArray[np.int8]
     intercept: float
-    weight: float  # of an example in the whole sample
+    weight: float  # weight of each example: 1 / size of the whole sample
 
     def select_inside_margin(self, scores: Vector) -> CutExamples:
-        """Return the distinct examples inside the margin, which belong to the cut."""
+        """Return the distinct examples inside the margin; they make up the part's piece of the cut."""
         inside = np.flatnonzero(self.labels * (scores + self.intercept) < 1.0)
         places = self.places[inside]
         is_first = np.diff(places, prepend=-1) != 0
@@ -257,9 +258,9 @@ class SampleShare:
 def score_sample(
     part: TreePart, known: KnownCuts, alphas: Vector, sample: SampleShare
 ) -> tuple[Vector, CutPiece] | None:
-    """Return the scores of a sample for cuts with these coefficients, and the piece of the part in its cut.
+    """Return the scores of a sample, and the part's piece of the next cut; None if its cuts are lost.
 
-    The answer is None if the part has lost its cuts.
+    `alphas` has the coefficients of the cuts.
     """
     with part.lock:
         cuts = part.cuts_of(known.problem)
@@ -270,7 +271,7 @@ def score_sample(
 
 
 def make_cut_piece(part: TreePart, own: CutExamples) -> CutPiece:
-    """Return the piece of a part in a cut."""
+    """Return the part's piece of a cut, packed."""
     with part.lock:
         return _pack_piece(part, own)
 
@@ -283,9 +284,9 @@ def _pack_piece(part: TreePart, own: CutExamples) -> CutPiece:
 def add_cut(
     part: TreePart, known: KnownCuts, pieces: list[CutPiece | None], own: CutExamples
 ) -> Vector | None:
-    """Add a cut; return the products of the piece of the part with all cuts, the new cut last.
+    """Add a cut; return the inner products of the part's piece with all cuts, the new cut last.
 
-    In `pieces`, None stands for the piece of the part itself. The answer is None if the part has lost its
+    In `pieces`, None stands for the part's own piece. The function returns None if the part has lost its
     cuts.
     """
     with part.lock:
@@ -325,7 +326,7 @@ class Support(Payload):
 
 @dataclass(frozen=True, eq=False)
 class ChosenPlaces:
-    """A selection of the examples of a part; if few are missing, it is stored as the missing ones."""
+    """A selection of the examples of a part, stored as the shorter list: the selected or all others."""
 
     listed: Places
     is_complement: bool  # whether the selection is all examples except `listed`
@@ -344,7 +345,7 @@ class ChosenPlaces:
 
 
 def compute_self_kernels(part: TreePart) -> Vector:
-    """Return the kernel of each example with itself."""
+    """Return the kernel value of each example with itself."""
     return np.asarray(self_kernels(part.kernel.core(), part.examples, part.threads))
 
 
