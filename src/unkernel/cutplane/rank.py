@@ -59,9 +59,9 @@ class RankSVM(RankPredictor):
 
     by cutting planes. A pass takes :math:`O(n \log n)` time for any number of ranks, because the pairs are
     never listed. :math:`\phi(x)` is :math:`x` itself or, for degree 2 and 3, the feature map of the kernel
-    ``(gamma <x, z> + coef0) ** degree``. In the notation of this page, the C of Joachims' paper is :math:`n
-    C`, as for :class:`CuttingPlaneSVC`, and the C of programs that sum over pairs is :math:`C n / m`. With
-    two labels and no groups, the estimator optimises the area under the ROC curve.
+    ``(gamma <x, z> + coef0) ** degree``. The C of Joachims' paper equals :math:`n C` here, as for
+    :class:`CuttingPlaneSVC`. The C of programs that sum over pairs equals :math:`C n / m`. With two labels
+    and no groups, the estimator optimises the area under the ROC curve.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Division of a plan into two parts, each with the features that depend only on its own columns."""
+"""Split a plan into two parts. The features of each part depend only on the columns of this part."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from unkernel.records.plan import Plan
 from unkernel.records.plan_step import PlanStep
 
 Indices = NDArray[np.int32]
-# Steps in which each feature depends on a single input feature.
+# Steps in which each output feature depends on a single input feature.
 _FEATUREWISE_STEPS = ("scale", "impute", "binarize", "densify", "tfidf")
 # The arrays of these steps have one number per feature, or are empty.
 _FEATUREWISE_ARRAYS = ("subtract", "divide", "multiply", "add", "fill", "idf")
@@ -40,8 +40,8 @@ def split(plan: Plan, shared: Collection[str]) -> tuple[Part, Part] | None:
     Returns
     -------
     (Part, Part) or None
-        None if a step combines columns of both parts, as norms of rows and products do, or if a part has
-        no features.
+        The two parts. None if a step combines columns of both parts, as norms of rows and products do, or if
+        a part has no features.
     """
     if plan.whole:
         return None
@@ -60,24 +60,24 @@ class _NotSplittableError(Exception):
 
 @dataclass
 class _KeptStep:
-    """A step of the part, and the index of each of its features in the original step."""
+    """A step that the part keeps, and the indices of its features in the original step."""
 
-    step: int  # its index in the part
+    step: int  # index of the step in the part
     features: Indices
 
 
 @dataclass
 class _PartBuilder:
-    """Makes one part of a plan."""
+    """Builds one part of a plan."""
 
     plan: Plan
     shared: Collection[str]
     is_shared_part: bool  # whether this part reads the shared columns
     steps: list[PlanStep] = field(default_factory=list)
-    kept_steps: list[_KeptStep | None] = field(default_factory=list)  # one for each step of the plan
+    kept_steps: list[_KeptStep | None] = field(default_factory=list)  # one entry for each step of the plan
 
     def build(self) -> Part | None:
-        """Return the part; None if it makes no features."""
+        """Return the part; None if it has no features."""
         for step in self.plan.steps:
             self.kept_steps.append(self._keep(step))
         last = self.kept_steps[-1]
@@ -100,7 +100,7 @@ class _PartBuilder:
         return (name in self.shared) == self.is_shared_part
 
     def _keep(self, step: PlanStep) -> _KeptStep | None:
-        """Add a step with the features that depend only on own columns; return None if there are none."""
+        """Add a step with the features that depend only on the part's columns; None if there are none."""
         if "columns" in step.table:
             return self._keep_own_columns(step)
         if step.kind == "concatenate":
@@ -129,7 +129,7 @@ class _PartBuilder:
         return _KeptStep(len(self.steps) - 1, indices)
 
     def _keep_own_columns(self, step: PlanStep) -> _KeptStep | None:
-        """Keep the own columns of a step that reads columns."""
+        """Add a step that reads columns, with the part's own columns only."""
         own_columns = [name for name in self.plan.columns if self._is_own_column(name)]
         columns = [self.plan.columns[int(column)] for column in step.table["columns"]]
         own_indices = [index for index, name in enumerate(columns) if self._is_own_column(name)]
@@ -154,7 +154,7 @@ class _PartBuilder:
     def _keep_only_if_complete(
         self, step: PlanStep, kept_input: _KeptStep | None, width: int
     ) -> _KeptStep | None:
-        """Keep a step, such as a norm, whose features depend on all features of its input."""
+        """Add a step, such as a norm, whose features depend on all features of its input."""
         if kept_input is None:
             return None
         if len(kept_input.features) != width or self._depends_on_other_part(int(step.table["input"])):

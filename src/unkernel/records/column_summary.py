@@ -1,4 +1,4 @@
-"""Summaries of the columns of records, computed natively in one pass, for choosing features."""
+"""Summarise the columns of records in one pass of the core; features are chosen from these summaries."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from unkernel.records.text_analysis import make_analyzer
 KINDS = ("category", "number", "binned", "date", "text", "strings", "drop")
 _NUMBERS = ("number", "binned")
 _LISTS = (list, tuple, set, frozenset)
-Kinds = Mapping[str, str | None]  # maps columns to kinds; None: infer the kind
-MOST_ARE_NUMBERS = 0.9  # share of numbers above which other values of a column are probably mistakes
-_WORDS_IN_TEXT = 4.0  # mean number of words above which strings are texts
+Kinds = Mapping[str, str | None]  # the kind of each column; None means that the kind is inferred
+MOST_ARE_NUMBERS = 0.9  # with a larger share of numbers, the other values are probably mistakes
+_WORDS_IN_TEXT = 4.0  # strings with a larger mean number of words are texts
 
 
 class MixedColumnWarning(UserWarning):
-    """A column is treated as categories although nearly all its values are numbers."""
+    """Warns that a column is treated as categories although nearly all of its values are numbers."""
 
 
 @dataclass(frozen=True, eq=False)
 class ColumnFacts:
-    """The content of a column.
+    """The facts about a column from which its features are chosen.
 
     Attributes
     ----------
@@ -53,7 +53,7 @@ class ColumnFacts:
         return self.summary
 
     def categories(self, min_count: int) -> list[Any]:
-        """Return the categories of at least `min_count` records: numbers, then strings, in order."""
+        """Return the categories with at least `min_count` records: sorted numbers, then sorted strings."""
         for kind in self._summary.types:
             if not issubclass(kind, (str, int, float, np.number, np.bool_)):
                 raise TypeError(
@@ -69,7 +69,7 @@ class ColumnFacts:
     def words(self, table: dict[str, Any], min_count: int) -> list[str]:
         """Return the words that occur in at least `min_count` records.
 
-        `table` is the table of a step of texts; it says how to split them into words.
+        `table` is the table of a step for texts; it defines how texts are split into words.
         """
         for kind in self._summary.types:
             if not issubclass(kind, str):
@@ -91,17 +91,17 @@ class ColumnFacts:
         return self._summary.frequent_items(min_count)
 
     def edges(self, n_bins: int) -> NDArray[np.float64]:
-        """Return ascending edges of intervals that hold about the same number of values."""
+        """Return ascending edges of intervals that contain about the same number of values."""
         self._check_numbers()
         return np.asarray(self._summary.edges(n_bins))
 
     def date_part_differs(self, part: int) -> bool:
-        """Return whether a part of dates varies, given its index in ``steps.DATE_PARTS``."""
+        """Return whether a part of the dates varies; `part` is an index of ``steps.DATE_PARTS``."""
         self._check_dates()
         return self._summary.date_part_differs(part)
 
     def date_edges(self, part: int, n_bins: int) -> NDArray[np.float64]:
-        """Return ascending edges of intervals of a part of dates that hold about the same number of dates."""
+        """Return ascending edges of intervals of a date part that contain about the same number of dates."""
         self._check_dates()
         return np.asarray(self._summary.date_edges(part, n_bins))
 
@@ -134,7 +134,7 @@ class ColumnFacts:
         return int(value) if self.is_whole() else float(f"{value:.4g}")
 
     def _find_median_date(self) -> str | None:
-        """Return the median of dates given as strings; otherwise, combine the median year, month and day."""
+        """Return a typical date: the median of strings, or else the median year, month and day combined."""
         texts = self._summary.frequent_texts(1)
         if texts:
             return texts[len(texts) // 2]
@@ -151,7 +151,7 @@ class ColumnFacts:
         """Return the standard deviation of the numbers."""
         self._check_numbers()
         lows, highs, counts, _ = self._summary.counted_numbers()
-        # Midpoints of intervals. Where single numbers are counted, lows and highs are equal.
+        # Use the midpoints of the counted intervals. If single numbers are counted, lows and highs are equal.
         numbers = 0.5 * lows + 0.5 * highs
         mean = np.average(numbers, weights=counts) if len(counts) else 0.0
         return float(np.sqrt(np.average((numbers - mean) ** 2, weights=counts))) if len(counts) else 0.0
@@ -166,7 +166,10 @@ class ColumnFacts:
 
 
 def _find_most_frequent(list_frequent: Callable[[int], list[Any]], min_count: int) -> Any:
-    """Return the most frequent value (the first, if several are); None if none has `min_count` records."""
+    """Return the most frequent value, the first of several; None if no value has `min_count` records.
+
+    `list_frequent` lists the values with at least a given count, which is found by bisection.
+    """
     low, high = min_count, 2 * min_count
     if not list_frequent(low):
         return None
@@ -180,7 +183,7 @@ def _find_most_frequent(list_frequent: Callable[[int], list[Any]], min_count: in
 
 @dataclass(frozen=True, eq=False)
 class Records:
-    """Training records: a table in memory, or an Arrow table that is read in place."""
+    """Training records: a table in memory, or an Arrow table that is read without a copy."""
 
     names: Sequence[str]
     n_rows: int
@@ -196,7 +199,7 @@ class Records:
         return cls(names, table.n_rows, table, None)
 
     def summaries(self, kinds: Kinds) -> Iterable[ColumnSummary | None]:
-        """Summarise the columns; None for dropped columns."""
+        """Return a summary of each column; None for dropped columns."""
         if self.table is None:
             names = [None if kinds[name] == "drop" else name for name in self.names]
             return summarize_stream(self.stream.__arrow_c_stream__(), names)
@@ -208,7 +211,7 @@ class Records:
     def encode(self, plan: Plan, threads: int, facts: Sequence[ColumnFacts]) -> Any:
         """Return the rows of these records as a SciPy matrix.
 
-        Texts are taken from the summaries, which hold converted copies.
+        Texts are read from the summaries, which contain converted copies.
         """
         if self.table is None:
             return plan.encode(self.stream, threads).to_scipy()
@@ -222,12 +225,12 @@ class Records:
 def summarize_columns(
     names: Sequence[str], kinds: Kinds, summaries: Iterable[ColumnSummary | None]
 ) -> list[ColumnFacts]:
-    """Summarise columns; infer the kinds that are not given from the columns' values."""
+    """Return a summary of each column; kinds that are not given are inferred from the values."""
     facts = []
     for index, (name, summary) in enumerate(zip(names, summaries, strict=True)):
         kind = kinds[name]
         if kind is None:
-            assert summary is not None  # only columns whose kind is given are dropped
+            assert summary is not None  # a column is only dropped if its kind is given
             kind = infer_kind(name, summary)
             if kind == "category":
                 _warn_about_mixed_column(name, summary)

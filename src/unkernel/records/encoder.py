@@ -1,4 +1,4 @@
-"""``RecordEncoder``: makes a plan from data."""
+"""The estimator ``RecordEncoder``, which learns a plan from records."""
 
 from __future__ import annotations
 
@@ -24,33 +24,33 @@ from unkernel.records.plan import Plan
 from unkernel.records.plan_step import PlanStep
 from unkernel.records.tables import get_column_names
 
-_SHARED = ("category", "number", "binned", "date")  # all columns of such a kind share one step
+_SHARED = ("category", "number", "binned", "date")  # kinds whose columns share one step per kind
 _MAX_BINS = 1000
 
 
 class RecordEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Encode raw records (data frames, dicts, Arrow tables) as sparse rows of features.
 
-    Each column becomes features of one kind: categories one feature per value, numbers one feature per
-    interval, dates one feature per month, weekday and so on, texts one feature per word, lists of strings one
-    feature per string. A missing value (None, NaN, or a key that a record lacks) has its own feature.
+    Each column has a kind, which determines its features. Categories have one feature per value, numbers one
+    per interval, dates one per month, weekday and so on, texts one per word, and lists of strings one per
+    string. A missing value (None, NaN, or a key that a record lacks) has a feature of its own.
     :func:`unkernel.compile` stores the fitted encoding in the file of the model.
 
     Parameters
     ----------
     kinds : dict, default=None
-        Kinds of the columns that should not be inferred: ``"category"``, ``"binned"`` (a number, by
-        intervals), ``"number"`` (a number, divided by its standard deviation), ``"date"`` (also
-        strings such as ``"2026-11-17"`` and ``"2026-11-17T14:05+01:00"``), ``"text"``, ``"strings"`` (a list
-        of strings) or ``"drop"``.
+        The kinds of some columns; the kinds of all other columns are inferred. Kinds are ``"category"``,
+        ``"binned"`` (a number, by intervals), ``"number"`` (a number, divided by its standard deviation),
+        ``"date"`` (including strings such as ``"2026-11-17"`` and ``"2026-11-17T14:05+01:00"``), ``"text"``,
+        ``"strings"`` (a list of strings) and ``"drop"``.
     n_bins : int or tuple of int, default=(4, 16, 64)
-        Number of intervals for each number, and for the year and the day of a date. Intervals hold about the
-        same number of training records, but a frequent value gets its own interval. With several numbers,
-        the range is divided several times, and a value has one feature per division: wide intervals learn
-        from few records, narrow ones learn details.
+        Number of intervals for each column of numbers, and for the year and the day of dates. Intervals
+        contain about the same number of training records, but a frequent value gets an interval of its own.
+        If `n_bins` is a tuple, the range is divided several times, and a value has one feature per division:
+        wide intervals need few records to learn from, and narrow ones capture details.
     min_count : int, default=3
-        Smallest number of training records for a category or word to get its own feature. Rarer categories
-        and unknown ones share one feature; rarer words are ignored.
+        Smallest number of training records in which a category or word must occur to get its own feature.
+        Rarer and unknown categories share one feature; rarer words are ignored.
     n_jobs : int, default=None
         Number of threads; None means 1 and -1 means all processors.
 
@@ -103,12 +103,12 @@ class RecordEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Learn the kinds of the columns, their categories, intervals and words.
+        """Learn the kinds, categories, intervals and words of the columns.
 
         Parameters
         ----------
         X : DataFrame, Arrow table, list of dicts, dict of columns, or array of shape (n_records, n_columns)
-            Training records. Records of a Dask data frame or array are counted on the workers.
+            Training records. Records in a Dask data frame or array are counted on the workers.
         y : ignored, default=None
             Not used; present for compatibility with pipelines.
 
@@ -237,7 +237,7 @@ class RecordEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 )
 
     def _make_plan(self, names: Sequence[str], columns: Sequence[ColumnFacts]) -> Plan:
-        """Make a plan; columns of the same kind share a step, which keeps the encoding loop short."""
+        """Return a plan. Columns of the same kind share a step, because few steps are encoded faster."""
         plan_steps: list[PlanStep] = []
         parts: list[int] = []
         for kind in KINDS:
@@ -257,7 +257,7 @@ class RecordEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return Plan(list(names), [*plan_steps, steps.concatenate(parts, labels)], example=example)
 
     def _make_steps(self, kind: str, columns: list[ColumnFacts], first: int) -> list[PlanStep]:
-        """Make the steps for columns of one kind; `first` is the index of the first of these steps."""
+        """Return the steps for columns of one kind; the first of them will have the index `first`."""
         if kind == "category":
             return [self._make_category_step(columns)]
         if kind in ("text", "strings"):
@@ -303,7 +303,7 @@ class RecordEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         ]
 
     def _divide(self, find_edges: Callable[[int], NDArray[np.float64]]) -> list[NDArray[np.float64]]:
-        """Return the edges of the different divisions of a range into each number of bins, coarse to fine."""
+        """Return the edges of a range for each number of bins, coarse to fine, without repetitions."""
         divisions: list[NDArray[np.float64]] = []
         for n_bins in self._resolutions:
             edges = find_edges(n_bins)
@@ -316,7 +316,7 @@ class RecordEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return sorted(set(self.n_bins) if isinstance(self.n_bins, tuple) else {self.n_bins})
 
     def _make_date_steps(self, columns: list[ColumnFacts], first: int) -> list[PlanStep]:
-        """Make the steps of dates. Each part that varies, such as the month, has its own features."""
+        """Return the steps for dates. Each part of dates that varies, such as the month, has features."""
         parts: list[tuple[ColumnFacts, int]] = []
         edges: list[NDArray[np.float64]] = []
         missing: list[int] = []
@@ -344,7 +344,7 @@ class RecordEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def _make_date_intervals(
         self, column: ColumnFacts, part: int
     ) -> list[tuple[NDArray[np.float64], list[str]]]:
-        """Return edges and labels for a part of dates: intervals of years and days, values of other parts."""
+        """Return edges and labels for a date part: by interval for years and days, by value for others."""
         name = f"{column.name} {steps.DATE_PARTS[part]}"
         if steps.DATE_PARTS[part] not in ("year", "day"):
             return [make_value_labels(name, steps.DATE_PARTS[part])]
@@ -365,7 +365,7 @@ class RecordEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
 
 def _convert_arrays(X: Any) -> Any:
-    """Convert arrays and lists of rows to two-dimensional arrays; return other records unchanged."""
+    """Return arrays and lists of rows as two-dimensional arrays, and other records unchanged."""
     is_rows = isinstance(X, list) and X and not isinstance(X[0], Mapping)
     if is_rows or (hasattr(X, "__array__") and not hasattr(X, "columns")):
         array = np.asarray(X)

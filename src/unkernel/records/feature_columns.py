@@ -1,4 +1,4 @@
-"""The columns that each feature of a plan depends on, and the interval that it stands for."""
+"""Find the columns that each feature of a plan depends on, and the interval that it represents."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from unkernel.records.plan_step import PlanStep
 
 Indices = NDArray[np.int64]
 Numbers = NDArray[np.float64]
-# Steps whose features depend on the input feature of the same index. A norm divides a feature by a number of
-# the whole row, but the feature still says something about its own column.
+# Steps whose features depend on the input feature with the same index. Normalising divides a feature by the
+# norm of the whole row, but the feature still describes its own column.
 _FEATUREWISE_STEPS = ("scale", "impute", "binarize", "tfidf", "normalize")
 
 
@@ -29,9 +29,9 @@ class FeatureColumns:
     sets : list of tuple of int
         Distinct sets of columns, as ascending indices in ``plan.columns``.
     set_of_feature : (features,) int64
-        Index in `sets` of the columns of each feature.
+        For each feature, the index of its set of columns in `sets`.
     low, high : (features,) float64
-        The interval [low, high) of its column's number that a feature stands for; NaN for other features.
+        The interval [low, high) of numbers that a feature represents; NaN for features without an interval.
     """
 
     sets: list[tuple[int, ...]]
@@ -42,7 +42,7 @@ class FeatureColumns:
 
 @dataclass(frozen=True, eq=False)
 class _Traced:
-    """The features of one step; the arrays are those of :class:`FeatureColumns`."""
+    """The features of one step, with the same arrays as :class:`FeatureColumns`."""
 
     set_of_feature: Indices
     low: Numbers
@@ -107,7 +107,7 @@ class _Tracer:
         return self._make([tuple(sorted(set(columns)))] * len(step.names))
 
     def _trace_bins(self, step: PlanStep, source: _Traced) -> _Traced:
-        """Trace intervals; the edges are numbers of the column if the step's input reads the column."""
+        """Trace intervals. Edges are recorded only if the step's input has the column's own numbers."""
         begins, missing = step.table["begins"], step.table["missing"]
         if not step.table["one_hot"]:
             return source.without_intervals()
@@ -148,7 +148,7 @@ class _Tracer:
         return _Traced(np.array(indices, np.int64), nothing, nothing)
 
     def _trace_mixture(self, step: PlanStep, source: _Traced) -> _Traced:
-        """Return features that depend on all columns of a step's input."""
+        """Trace a step in which every feature depends on all columns of the input."""
         sets = list(self.index_of_set)
         columns = {column for index in set(source.set_of_feature.tolist()) for column in sets[index]}
         return self._make([tuple(sorted(columns))] * len(step.names))
@@ -163,7 +163,7 @@ def _join(parts: Sequence[_Traced]) -> _Traced:
 
 
 def _list_codes(table: dict[str, object]) -> list[int]:
-    """Return the features of a column's categories."""
+    """Return the codes of a column's categories, which are the indices of its features."""
     codes = [*np.asarray(table["string_codes"]).tolist(), *np.asarray(table["number_codes"]).tolist()]
     codes += [table["none"], table["nan"], table["absent"], table["unknown"]]
     return [int(code) for code in codes if int(code) >= 0]

@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-_LARGEST_EXACT_FLOAT = 2.0**53  # floats hold every whole number up to this one
+_LARGEST_EXACT_FLOAT = 2.0**53  # floats represent every whole number up to this one
 _MONTHS = [
     *("January", "February", "March", "April", "May", "June"),
     *("July", "August", "September", "October", "November", "December"),
@@ -29,7 +29,7 @@ def make_interval_labels(name: str, edges: NDArray[np.float64], *, are_integers:
     name : str
     edges : ndarray of float64
     are_integers : bool, default=False
-        Whether the numbers are whole. If so, labels name the first and the last number of each interval.
+        Whether all numbers are whole. If so, labels name the first and the last number of each interval.
     """
     if not len(edges):
         return [f"{name} is a number"]
@@ -41,7 +41,7 @@ def make_interval_labels(name: str, edges: NDArray[np.float64], *, are_integers:
 
 
 def make_value_labels(name: str, part: str) -> tuple[NDArray[np.float64], list[str]]:
-    """Return the edges between the values of a month, weekday or hour, and a label for each value."""
+    """Return the edges between the values of a date part (month, weekday or hour), and a label per value."""
     first, value_names = _VALUES_OF_PARTS[part]
     return first + np.arange(1.0, len(value_names)), [f"{name} = {value}" for value in value_names]
 
@@ -49,7 +49,7 @@ def make_value_labels(name: str, part: str) -> tuple[NDArray[np.float64], list[s
 def _label_whole_intervals(name: str, firsts: list[int]) -> list[str]:
     """Return a label for each interval of whole numbers.
 
-    `firsts` has the first number of each interval except the lowest.
+    `firsts` has the first number of each interval except the lowest interval.
     """
     inner = [_label_interval(name, first, next_first - 1) for first, next_first in pairwise(firsts)]
     return [f"{name} <= {firsts[0] - 1}", *inner, f"{name} >= {firsts[-1]}"]

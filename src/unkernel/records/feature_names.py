@@ -1,4 +1,4 @@
-"""Names of features that are generated on demand, because there may be millions."""
+"""Sequences of feature names that are generated on demand, because there may be millions of names."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TypeGuard, overload
 
 
 class _GeneratedNames(Sequence[str]):
-    """Names that compare equal to a list of the same names."""
+    """A sequence of generated names that equals any sequence of the same names."""
 
     @overload
     def __getitem__(self, index: int) -> str: ...
@@ -61,7 +61,7 @@ class JoinedNames(_GeneratedNames):
 
     def _name(self, number: int) -> str:
         names: Sequence[str] = self
-        while isinstance(names, JoinedNames):  # parts may be concatenations, to any depth
+        while isinstance(names, JoinedNames):  # parts may themselves be concatenations
             part = bisect_right(names._ends, number)
             number -= names._ends[part - 1] if part else 0
             names = names.parts[part]
@@ -69,7 +69,7 @@ class JoinedNames(_GeneratedNames):
 
 
 def have_same_names(first: Sequence[str], second: Sequence[str]) -> bool:
-    """Return whether two sequences of names are equal; names with identical parts are not generated."""
+    """Return whether two sequences of names are equal; if their parts are identical, generate no names."""
     if first is second or (
         _is_joined(first) and _is_joined(second) and _are_identical(first.parts, second.parts)
     ):
@@ -84,5 +84,5 @@ def _is_joined(names: Sequence[str]) -> TypeGuard[JoinedNames]:
 
 
 def _are_identical(parts: Sequence[Sequence[str]], other_parts: Sequence[Sequence[str]]) -> bool:
-    """Return whether the parts are identical objects."""
+    """Return whether the parts are pairwise the same objects."""
     return len(parts) == len(other_parts) and all(map(is_, parts, other_parts))

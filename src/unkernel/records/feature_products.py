@@ -1,4 +1,4 @@
-"""Plans that end with products of 0/1 features: a model of conjunctions can replace the products."""
+"""Remove products of 0/1 features at the end of a plan: conjunctions of the model can replace them."""
 
 from __future__ import annotations
 
@@ -25,8 +25,9 @@ def remove_products(plan: Plan, max_size: int) -> tuple[Plan, NDArray[np.int64]]
     Returns
     -------
     (Plan, ndarray of shape (products, max_size)) or None
-        The plan without the step, and the distinct features of each product, the largest first, padded with
-        -1. (A 0/1 feature times itself is the feature.)
+        The plan without the step, and the distinct features of each product in descending order, padded with
+        -1. A feature is listed once even if it is a factor twice, because 0/1 features equal their squares.
+        None if the last step is not such a step.
     """
     last = plan.steps[-1]
     if last.kind != "products" or "factors" not in last.table:

@@ -1,7 +1,8 @@
-"""Limits on the memory of plans that are read from files: for their tables, and for encoding one record.
+"""Limit the memory of plans that are read from files: for their tables, and for encoding one record.
 
-Steps may use the output of an earlier step several times, so a few steps can describe vectors of billions of
-entries. Before a plan is compiled, the largest memory of a record is claimed from the limit of the file.
+Steps may use the output of an earlier step several times. A few steps in a damaged file can therefore
+describe vectors of billions of entries. Before a plan is compiled, the memory that a record may take is
+claimed from the file's memory limit.
 """
 
 from __future__ import annotations
@@ -14,11 +15,11 @@ import numpy as np
 from unkernel.data import file_memory_limit
 from unkernel.records.plan_step import PlanStep
 
-_ENTRY_BYTES = 16  # of a vector: index, value, and spare capacity
+_ENTRY_BYTES = 16  # bytes per entry of a vector: index, value, and spare capacity
 _BYTES_PER_ARRAY_BYTE = 8  # bytes of memory per byte of a step's arrays: strings become hash tables
 _LARGEST_POWER = 64  # the limit in cpp/unkernel/records/number_steps.cpp
-_HASHED_ENTRIES = 1 << 10  # assumed entries of a record for a step with hashed features
-_REPEATED_ENTRIES = 1 << 16  # assumed entries for each further copy of hashed features in a vector
+_HASHED_ENTRIES = 1 << 10  # assumed number of entries per record in a step with hashed features
+_REPEATED_ENTRIES = 1 << 16  # assumed number of entries for each further copy of hashed features
 _MAX_ENTRIES = 1 << 62  # larger than the limit of any file
 _DENSE_STEPS = ("densify", "products", "indicate")  # steps whose vector may have an entry for every feature
 
@@ -29,9 +30,10 @@ class Entries(NamedTuple):
     Attributes
     ----------
     fixed : int
-        Entries bounded by the plan.
+        Number of entries that the plan limits.
     hashed : int
-        Number of copies of hashed features in the vector. The entries of a copy depend on the record.
+        Number of copies of hashed features in the vector. The number of entries per copy depends on the
+        record.
     """
 
     fixed: int
@@ -39,11 +41,11 @@ class Entries(NamedTuple):
 
 
 def claim_tables(steps: Sequence[PlanStep]) -> None:
-    """Claim the memory for the arrays of all steps. An array is counted for each step that uses it."""
+    """Claim the memory for the arrays of all steps. An array is counted once for each step that uses it."""
     nbytes = 0
     for step in steps:
         nbytes += _BYTES_PER_ARRAY_BYTE * sum(array.nbytes for array in _list_arrays(step.table))
-        if "powers" in step.table:  # a power is stored as repeated factors
+        if "powers" in step.table:  # the core stores a power as repeated factors
             nbytes += 4 * int(np.clip(step.table["powers"], 0, _LARGEST_POWER).sum())
     file_memory_limit.claim(nbytes, "the tables of the plan")
 
@@ -62,8 +64,8 @@ def _list_arrays(value: Any) -> list[Any]:
 def claim_vectors(steps: Sequence[PlanStep]) -> None:
     """Claim the memory for the vectors of all steps while one record is encoded.
 
-    Hashed features take memory only for the entries of the record. Plans of pipelines have one copy of the
-    hashed features in a vector; a damaged file may describe vectors with many copies.
+    Hashed features take memory only for entries that the record has. Plans made from pipelines have one copy
+    of hashed features per vector; a damaged file may describe vectors with many copies.
     """
     sources = sum(bool(step.table.get("hashed")) for step in steps)
     entries_of_steps: list[Entries] = []
@@ -78,13 +80,13 @@ def claim_vectors(steps: Sequence[PlanStep]) -> None:
             largest = n_entries
             purpose = "a record with all its zeros" if step.kind == "densify" else "the vectors of a record"
         total += n_entries
-        if total > _MAX_ENTRIES:  # the claim will fail, and later sums could be huge integers
+        if total > _MAX_ENTRIES:  # the claim will fail; without this exit, later sums could be huge
             break
     file_memory_limit.claim(_ENTRY_BYTES * total, purpose)
 
 
 def _count_entries(step: PlanStep, earlier: Sequence[Entries]) -> Entries:
-    """Return the largest number of entries of a step's vector, given those of the earlier steps."""
+    """Return the largest number of entries of a step's vector, given the entries of earlier steps."""
     table = step.table
     if step.kind == "concatenate":
         inputs = [earlier[source] for source in table["inputs"].tolist()]

@@ -1,8 +1,8 @@
-"""Plans, which encode records as rows of features, and are plain data.
+"""Plans encode records as rows of features, and are plain data.
 
 A plan is a list of steps. Each step reads columns of the record, or the vectors of earlier steps, and makes a
-vector; the vector of the last step is the row. ``cpp/unkernel/records`` implements the kinds of
-steps, and ``tests/reference/records.py`` is a slow implementation for tests.
+vector. The vector of the last step is the row. ``cpp/unkernel/records`` implements all kinds of steps, and
+``tests/reference/records.py`` is a slow implementation for tests.
 """
 
 from __future__ import annotations
@@ -43,16 +43,16 @@ class Plan:
     steps : sequence of PlanStep
         The steps.
     required : bool, default=False
-        Whether a record without one of the columns is an error. Otherwise the value counts as missing.
+        Whether it is an error if a record lacks a column. Otherwise the value counts as missing.
     whole : bool, default=False
-        Whether the record itself is the value of the only column, for example a text.
+        Whether there is a single column and a record is just its value, for example a text.
     ignores_unknown_keys : bool, default=True
-        Whether records may have columns that are not in `columns`; otherwise such columns are errors.
+        Whether records may have columns that are not in `columns`. Otherwise such columns are errors.
     bound : sequence of str, default=()
-        Columns that a record must not have, because their values have been fixed. Not stored in files.
+        Columns that a record must not have, because ``bind`` has fixed their values. Not stored in files.
     example : mapping of str to object, default={}
-        A typical value of each column, as an example of a record: the most frequent category, the median
-        of numbers, a date. Columns of texts have no such value.
+        An example of a record, with a typical value of each column: the most frequent category, the median
+        of numbers, a date. Columns of texts have no typical value.
 
     See Also
     --------
@@ -102,7 +102,7 @@ class Plan:
         )
         for number, step in enumerate(self.steps):
             table = step.table
-            # Check the width before memory is allocated for the features.
+            # Check the number of features before memory is allocated for them.
             if table.get("width", len(step.names)) != len(step.names):
                 raise ValueError(_describe_width(step, table["width"]))
             if number in copies:
@@ -120,12 +120,12 @@ class Plan:
         }
 
     def with_none_as_nan(self) -> Plan:
-        """Return a plan that treats None as NaN, as data frames do.
+        """Return a plan that treats None like NaN, as data frames do.
 
         Returns
         -------
         Plan
-            The plan; it differs only if NaN is a category and None is not.
+            The plan. It differs from this plan only if NaN is a category and None is not.
         """
 
         def treat_none_as_nan(table: dict[str, Any]) -> dict[str, Any]:
@@ -163,18 +163,18 @@ class Plan:
     def _column_copies(self) -> tuple[list[int], list[Callable[[str], list[str]] | None], dict[int, int]]:
         """Find the columns that must be copied, and the functions that split texts into n-grams.
 
-        The core gets a text that is not ASCII as n-grams, which are different for each step. If several
-        steps read a column, each step of texts gets its own copy of the column.
+        If a text is not ASCII, Python splits it, and the core gets n-grams, which differ from step to step.
+        If several steps read a column, each step for texts therefore gets its own copy of the column.
 
         Returns
         -------
         list of int
-            The column of each copy. Copies are numbered after the columns.
+            The column of each copy. The numbers of copies follow the numbers of the columns.
         list
-            For each column and copy, the function that splits texts that are not ASCII; None for columns
-            without texts.
+            For each column and then each copy, the function that splits texts that are not ASCII; None for
+            columns without texts.
         dict
-            Maps the index of a step to the number of its copy.
+            The number of the copy of each step that has one, by the index of the step.
         """
         readers = Counter(int(column) for step in self.steps for column in step.table.get("columns", ()))
         repeated: list[int] = []
@@ -249,7 +249,7 @@ class Plan:
         ids : ndarray of int32
             Indices of the features of the record.
         values : ndarray of float64
-            Their values.
+            The values of these features.
         """
         ids, values = self.native.encode_one(record)
         return np.asarray(ids), np.asarray(values)
@@ -257,7 +257,7 @@ class Plan:
     # --- Files ----------------------------------------------------------------------------------------
 
     def to_container(self, prefix: str) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-        """Return the arrays and settings that a file holds.
+        """Return the arrays and settings to store in a file.
 
         Parameters
         ----------
@@ -269,7 +269,7 @@ class Plan:
         arrays : dict of str to ndarray
             The arrays of the plan.
         settings : dict
-            The other content of the plan, as values that JSON can hold.
+            The rest of the plan, as values that JSON can represent.
         """
         arrays: dict[str, NDArray[Any]] = {}
         steps = [
@@ -291,7 +291,7 @@ class Plan:
 
     @classmethod
     def from_container(cls, file: str, arrays: Mapping[str, NDArray[Any]], settings: Any) -> Plan:
-        """Make a plan from the arrays and settings of a file, and check them.
+        """Make a plan from the arrays and settings of a file, and check it.
 
         Parameters
         ----------
@@ -352,7 +352,7 @@ def _describe_width(step: PlanStep, width: int) -> str:
 
 
 def _check_example(plan: Plan) -> None:
-    """Raise a ``ValueError`` if the example has an unknown column, or a value that JSON cannot hold."""
+    """Raise a ``ValueError`` if the example has an unknown column, or a value that JSON cannot represent."""
     for name, value in plan.example.items():
         values = value if isinstance(value, list) else [value]
         if name not in plan.columns or not all(_is_text_or_number(item) for item in values):

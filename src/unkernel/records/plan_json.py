@@ -1,4 +1,4 @@
-"""The JSON form of plans: names and tables of steps, with their arrays stored separately."""
+"""Convert plans to and from JSON: the names and tables of steps. Arrays are stored separately."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from unkernel.records.feature_names import JoinedNames, NumberedNames, have_same_names
 from unkernel.records.plan_step import PlanStep
 
-_ARRAY = "array"  # the key of an array in the JSON of a plan
+_ARRAY = "array"  # the key that refers to a separately stored array in the JSON of a plan
 _DTYPES = (np.float64, np.int64, np.int32, np.uint8)
 
 
@@ -31,7 +31,7 @@ def _check_earlier(source: Any, steps: Sequence[PlanStep]) -> int:
 
 
 def encode_names(step: PlanStep, steps: Sequence[PlanStep]) -> Any:
-    """Return the names of a step's features for JSON; None if they equal the names of its inputs."""
+    """Return the names of a step's features for JSON; None if they are the same as those of its inputs."""
     if isinstance(step.names, NumberedNames):
         return {"numbered": step.names.name, "count": step.names.size}
     input_names = _get_input_names(step.table, steps)
@@ -58,7 +58,7 @@ def check_type(value: Any, kind: type) -> Any:
 
 
 def extract_arrays(value: Any, path: str, arrays: dict[str, NDArray[Any]]) -> Any:
-    """Move the arrays of a value into `arrays`; return the value with the paths of the arrays instead."""
+    """Move the arrays in a value to `arrays`; return the value with references in place of the arrays."""
     if isinstance(value, np.ndarray):
         arrays[path] = value
         return {_ARRAY: path}

@@ -1,6 +1,6 @@
-"""Records generated from a plan: from its categories, edges of intervals and words, and from other values.
+"""Generate records for a plan, from its categories, edges of intervals and words, and from other values.
 
-``compile`` checks on these records that a pipeline and its compiled form give the same predictions.
+``compile`` uses these records to check that a pipeline and its compiled form give the same predictions.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from unkernel.records.plan import Plan
 from unkernel.records.plan_step import PlanStep
 from unkernel.records.steps import FORBIDDEN
 
-_MAX_KNOWN_VALUES = 200  # categories, edges or words per column
+_MAX_KNOWN_VALUES = 200  # largest number of categories, edges or words to use per column
 _NUMBERS = (0.0, 1.0, -1.0, 2.5, -3.25, 17.0, 0.125)
 _WORDS = ("the", "cat", "sat", "on", "mat", "x1", "e-mail")
 _UNSEEN = ("unseen value", "Ünseen Wörd", "日本", "")
@@ -42,7 +42,7 @@ class ColumnValues:
 def generate_records(
     plan: Plan, count: int, *, unseen: bool = False, missing: bool = False, seed: int = 0
 ) -> list[list[Any]]:
-    """Generate records, as lists of one value per column, from a seed.
+    """Return random records, each a list of one value per column.
 
     Parameters
     ----------
@@ -60,9 +60,9 @@ def generate_records(
 
 
 def collect_column_values(plan: Plan, generator: np.random.Generator) -> list[ColumnValues]:
-    """Collect the possible values of each column, from all steps that read it."""
+    """Return the possible values of each column, collected from all steps that read the column."""
     values = [ColumnValues() for _ in plan.columns]
-    sources: dict[int, list[int]] = {}  # the columns of each step whose output is the numbers of columns
+    sources: dict[int, list[int]] = {}  # for each step that passes numbers of columns on: these columns
     for number, step in enumerate(plan.steps):
         table = step.table
         if step.kind in ("one_hot", "ordinal"):
@@ -134,7 +134,7 @@ def _add_dates(values: ColumnValues, generator: np.random.Generator) -> None:
 def _add_step_numbers(
     values: list[ColumnValues], step: PlanStep, columns: list[int], generator: np.random.Generator
 ) -> None:
-    """Add numbers near which the output of a step changes; the step reads the numbers of `columns`."""
+    """Add numbers at which the output of a step may change; the step reads the numbers of `columns`."""
     table = step.table
     for index, column in enumerate(columns):
         if step.kind == "bins":
@@ -155,7 +155,7 @@ def _add_step_numbers(
 
 
 def _add_strings(values: ColumnValues, step: PlanStep, generator: np.random.Generator) -> None:
-    """Generate texts, lists of strings, or dicts."""
+    """Add texts, lists of strings or dicts, depending on the kind of the step."""
     table = step.table
     words = list(_WORDS)
     if not table["hashed"] and len(table["word_ends"]):

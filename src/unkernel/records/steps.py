@@ -1,4 +1,4 @@
-"""Functions that make the steps of plans. A step is described by its table; see :class:`PlanStep`."""
+"""Make the steps of plans. The table of a step describes its operation; see :class:`PlanStep`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ DATE_PARTS = ("year", "month", "day", "weekday", "hour")  # numbered as in cpp/u
 
 
 def int32(values: Iterable[int]) -> NDArray[np.int32]:
-    """Return an int32 array, the type of indices in native steps."""
+    """Return an int32 array, which is the type of indices in the core."""
     return np.fromiter(values, np.int32)
 
 
@@ -43,9 +43,9 @@ def categories(
     unknown : int
         The code of values that are not in `codes`.
     absent : int, default=None
-        The code of a record without the column; by default the code of the category None.
+        The code of a record that lacks the column; by default, the code of the category None.
     values : ndarray, default=None
-        For steps of kind ``"ordinal"``: the value of each code.
+        The value of each code, for steps of kind ``"ordinal"``.
     """
     strings = [key for key in codes if isinstance(key, str)]
     numbers = sorted(
@@ -82,7 +82,7 @@ def numbers(columns: Sequence[int], names: Sequence[str]) -> PlanStep:
 
 
 def dates(columns: Sequence[int], parts: Sequence[int], names: Sequence[str]) -> PlanStep:
-    """Make a step of parts of dates, given by their index in ``DATE_PARTS``."""
+    """Make a step that reads parts of dates; `parts` has indices of ``DATE_PARTS``."""
     return PlanStep("dates", {"columns": int32(columns), "parts": int32(parts)}, names)
 
 
@@ -130,14 +130,14 @@ def impute(source: int, fill: ArrayLike, names: Sequence[str], missing: float = 
 def indicate(
     source: int, columns: Sequence[int], names: Sequence[str], missing: float = float("nan")
 ) -> PlanStep:
-    """Make a step whose features are 1 where the number of a column is missing."""
+    """Make a step whose features are 1 if the number of a column is missing."""
     return PlanStep(
         "indicate", {"input": source, "missing": float(missing), "indicated": int32(columns)}, names
     )
 
 
 def products(source: int, factors: Sequence[Sequence[int]], names: Sequence[str]) -> PlanStep:
-    """Make a step that multiplies features; `factors` has the features of each product."""
+    """Make a step that multiplies features; `factors` lists the features of each product."""
     begins = np.cumsum([0, *(len(columns) for columns in factors)])
     table = {
         "input": source,

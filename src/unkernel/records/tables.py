@@ -1,4 +1,4 @@
-"""Input tables of records: frames, Arrow tables, lists of dicts, dicts of columns, arrays."""
+"""Read tables of records: frames, Arrow tables, lists of dicts, dicts of columns, arrays."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True)
 class Table:
-    """Columns of equal length: each is a float64 array, a stream of Arrow arrays, or a list of Python
-    objects.
+    """Columns of equal length. A column is a float64 array, a stream of Arrow arrays, or a list of objects.
     """
 
     columns: list[Any]
@@ -21,18 +20,18 @@ class Table:
 
 
 def is_arrow(X: Any) -> bool:
-    """Return whether a table exports Arrow columns without a conversion; pandas frames need a conversion."""
+    """Return whether a table exports Arrow columns without conversion; pandas frames do not."""
     return hasattr(X, "__arrow_c_stream__") and not type(X).__module__.startswith("pandas")
 
 
 def get_column_names(X: Any) -> list[str] | None:
-    """Return the names of a table's columns; None for arrays, which have none."""
+    """Return the names of a table's columns; None for arrays, whose columns have no names."""
     if isinstance(X, Mapping):
         _check_names(list(X))
         return list(X)
     names = getattr(X, "columns", None)
     if names is not None and not callable(names):
-        labels = list(getattr(X, "column_names", names))  # in pyarrow, `columns` are arrays
+        labels = list(getattr(X, "column_names", names))  # pyarrow has arrays in `columns`, not names
         _check_names(labels)
         return labels
     if isinstance(X, Sequence) and not isinstance(X, str) and len(X) and isinstance(X[0], Mapping):
@@ -65,7 +64,7 @@ def make_table(
     required: Sequence[str] = (),
     nan: bool = False,
 ) -> Table:
-    """Return a table of the named columns; an array must have these columns, in order.
+    """Return a table of the named columns. An array must have exactly these columns, in this order.
 
     Parameters
     ----------
@@ -76,7 +75,7 @@ def make_table(
     required : sequence of str
         Columns that must exist; other missing columns count as missing values.
     nan : bool, default=False
-        Whether missing strings of pandas must stay NaN. Otherwise they may become None.
+        Whether missing strings in pandas columns must remain NaN. Otherwise they may become None.
     """
     if whole:
         records = X.tolist() if hasattr(X, "tolist") else list(X)
@@ -147,7 +146,7 @@ def _make_table_of_array(X: Any, columns: Sequence[str]) -> Table:
 def _complete_table(
     columns: list[Any], names: Sequence[str], *, n_rows: int, required: Sequence[str], nan: bool
 ) -> Table:
-    """Return a table in which missing columns (None) are filled; if all are missing, it has `n_rows` rows."""
+    """Return a table with missing columns (None) filled in; `n_rows` applies if all columns are missing."""
     lengths = {len(column) for column in columns if column is not None}
     if len(lengths) > 1:
         raise ValueError(f"the columns have different lengths: {', '.join(map(str, sorted(lengths)))}")
@@ -165,10 +164,10 @@ def _complete_table(
 def _convert_column(values: Any, *, nan: bool = False) -> Any:
     """Convert numbers to a float64 array, Arrow strings to an Arrow array, and other columns to a list."""
     if isinstance(values, list):
-        return list(values)  # copied, because another thread may change the list during encoding
+        return list(values)  # copy the list: another thread may change it during encoding
     dtype = getattr(values, "dtype", None)
     kind = getattr(dtype, "kind", None)
-    if kind == "M":  # `tolist` would return integers, or timestamps of pandas
+    if kind == "M":  # `tolist` would return integers or pandas timestamps
         return list(
             values.to_numpy("datetime64[s]") if hasattr(values, "to_numpy") else values.astype("M8[s]")
         )
@@ -184,7 +183,7 @@ def _convert_column(values: Any, *, nan: bool = False) -> Any:
 
 
 def _to_list(values: Any) -> list[Any]:
-    # Methods of pandas and polars, of pyarrow, and of numpy.
+    # pandas and polars, pyarrow, and numpy each have another of these methods.
     for method in ("to_list", "to_pylist", "tolist"):
         if hasattr(values, method):
             return list(getattr(values, method)())
@@ -192,14 +191,14 @@ def _to_list(values: Any) -> list[Any]:
 
 
 def _convert_strings(values: Any, *, nan: bool) -> Any:
-    """Return the Arrow array of a pandas column; if missing values must stay NaN, return a list."""
+    """Return the Arrow array of a pandas column, or a list if missing values must remain NaN."""
     if nan and isinstance(values.dtype.na_value, float) and values.hasnans:
         return _to_list(values.to_numpy(dtype=object))
     return values.array.__arrow_array__()
 
 
 def _convert_nullable(values: Any) -> NDArray[np.float64] | list[Any]:
-    """Convert a pandas column whose missing values are pandas.NA."""
+    """Convert a pandas column in which missing values are pandas.NA."""
     if getattr(values.dtype, "kind", None) in ("i", "u", "f"):
         numbers: NDArray[np.float64] = values.to_numpy(dtype=np.float64, na_value=np.nan)
         return np.ascontiguousarray(numbers)

@@ -1,7 +1,6 @@
-r"""Analysis of texts that are not ASCII: n-grams, as in scikit-learn's vectorizers.
+r"""Split texts that are not ASCII into n-grams, as scikit-learn's vectorizers do.
 
-The native steps analyse ASCII texts. For other texts, Python's own functions define lower case, ``\w`` and
-accents.
+The core splits ASCII texts. For other texts, Python's own functions define lower case, ``\w`` and accents.
 """
 
 from __future__ import annotations
@@ -12,17 +11,17 @@ from collections.abc import Callable
 from typing import Any
 
 # The supported patterns of words, and the length of the shortest word that each pattern matches. Other
-# patterns are refused, because a pattern from a file could take exponential time.
+# patterns are rejected, because a pattern from a file could take exponential time.
 TOKEN_PATTERNS = {r"(?u)\b\w\w+\b": 2, r"(?u)\b\w+\b": 1}
 _DEFAULT_PATTERN = r"(?u)\b\w\w+\b"
 _SPACES = re.compile(r"\s\s+")
 
 
 def make_analyzer(table: dict[str, Any]) -> Callable[[str], list[str]]:
-    """Make a function that splits a text into n-grams, from the table of a step of kind ``"text"``.
+    """Return a function that splits a text into n-grams, given the table of a step of kind ``"text"``.
 
-    Raise a ``ValueError`` if the pattern of words is not in ``TOKEN_PATTERNS``, or does not match the
-    table's shortest word.
+    Raise a ``ValueError`` if the pattern of words is not in ``TOKEN_PATTERNS``, or does not fit the length of
+    the shortest word in the table.
     """
     pattern = _check_pattern(table)
     shortest, longest = int(table["shortest"]), int(table["longest"])

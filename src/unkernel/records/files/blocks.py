@@ -1,4 +1,4 @@
-"""Blocks of consecutive records of a file, which readers yield and plans encode."""
+"""Blocks of consecutive records. Readers of files yield blocks, and plans encode them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from unkernel.data.rows.csr import CsrRows
 from unkernel.errors import FormatError
 from unkernel.records.plan import Plan
 
-_ROW_PREFIX = "row "  # messages of plans begin with the index of the row in the block
+_ROW_PREFIX = "row "  # error messages of plans begin with this prefix and the row's index in the block
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,8 +29,8 @@ class Block:
         Input of ``Plan.encode``.
     n_rows : int
     line_of : callable
-        Maps the index of a record in the block to the line of the file where the record begins; to 0 if the
-        format has no lines.
+        Takes the index of a record in the block, and returns the line of the file in which the record begins;
+        0 if the format has no lines.
     first : int
         The index in the file of the block's first record.
     """
@@ -42,19 +42,19 @@ class Block:
     first: int = 0
 
     def encode(self, plan: Plan, threads: int = 1) -> CsrRows:
-        """Encode the records; raise a ``FormatError`` at the first record that cannot be encoded."""
+        """Encode the records; raise a ``FormatError`` that names the first record that cannot be encoded."""
         try:
             return plan.encode(self.table, threads)
         except (ValueError, TypeError) as error:
             raise self._locate_error(plan, error) from error
 
     def error(self, row: int, reason: str) -> FormatError:
-        """Return an error at the line of a record in the file."""
+        """Return an error that names the line, or else the number, of a record in the file."""
         line = self.line_of(row)
         return FormatError(self.file, line, 0, reason if line else f"record {self.first + row}: {reason}")
 
     def values(self, name: str) -> list[Any] | None:
-        """Return the values of a column, with None for missing values; return None without such a column."""
+        """Return the values of a column, with None for missing values; None if there is no such column."""
         table = self.table
         if isinstance(table, list):
             return [record.get(name) for record in table] if any(name in record for record in table) else None
@@ -93,7 +93,7 @@ class Block:
         return [dict(zip(names, values, strict=True)) for values in zip(*columns, strict=True)]
 
     def without(self, name: str) -> Block:
-        """Return the same records, without a column."""
+        """Return a block of the same records without a column."""
         if isinstance(self.table, list):
             table: Any = [{key: record[key] for key in record if key != name} for record in self.table]
         elif isinstance(self.table, Mapping):
@@ -108,7 +108,7 @@ class Block:
         return Block(self.file, part, 1, lambda _: self.line_of(row), self.first + row)
 
     def _locate_error(self, plan: Plan, error: Exception) -> FormatError:
-        """Return the error at the line of the first record that causes it."""
+        """Return an error that names the first record that causes `error`."""
         row = self._find_first_bad(plan)
         try:
             plan.encode(_slice_table(self.table, row, row + 1))
@@ -120,8 +120,8 @@ class Block:
         return self.error(row, message)
 
     def _find_first_bad(self, plan: Plan) -> int:
-        """Find the first record that cannot be encoded, by bisection; few messages name the record."""
-        # The first `low` records are valid; one of the first `high` records is not.
+        """Find the first record that cannot be encoded, by bisection: few error messages name the record."""
+        # The first `low` records are valid. The first `high` records include an invalid one.
         low, high = 0, self.n_rows
         while high - low > 1:
             middle = (low + high) // 2
@@ -136,7 +136,7 @@ class Block:
 def convert_indices(indices: Any) -> NDArray[np.intp]:
     """Convert the indices of an Arrow dictionary without missing values to numpy.
 
-    Arrow's ``to_numpy`` is not used, because it imports pandas, which may take longer than reading the file.
+    Arrow's ``to_numpy`` is not used: it imports pandas, and the import may take longer than reading the file.
     """
     values = indices.buffers()[1]
     if values is None or not len(indices):
@@ -146,7 +146,7 @@ def convert_indices(indices: Any) -> NDArray[np.intp]:
 
 
 def to_objects(values: Any) -> list[Any]:
-    """Return a column as Python objects; NaN, a missing value, becomes None."""
+    """Return a column as Python objects; NaN becomes None, because both are missing values."""
     if isinstance(values, np.ndarray):
         objects: list[Any] = values.tolist()
     else:

@@ -1,7 +1,8 @@
-"""The types of columns in text files, and the values of their cells.
+"""Infer the types of columns in text files, and parse the values of cells.
 
-An empty cell is a missing value. A column has numbers if all cells are numbers or missing; in such columns,
-``NA`` and ``NaN`` are missing, too. Numbers that begin with a zero, like postal codes, are strings.
+An empty cell is a missing value. A column has the type of numbers if all of its cells are numbers or missing;
+in such a column, ``NA`` and ``NaN`` also count as missing. Digits that begin with a zero, such as postal
+codes, are strings.
 """
 
 from __future__ import annotations
@@ -11,18 +12,18 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-TOO_LARGE = "the number is larger than any float"  # the message of models, too
+TOO_LARGE = "the number is larger than any float"  # models give the same message
 TYPES = ("number", "boolean", "string")
 MISSING_NUMBERS = ("NA", "N/A", "NaN", "nan", "null", "NULL", "None", "#N/A")
 BOOLEANS = {"true": True, "false": False, "True": True, "False": False, "TRUE": True, "FALSE": False}
 ZERO_FIRST = r"^\s*[-+]?0[0-9]"
 _NUMBER = re.compile(r"\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\s*|\s*[-+]?inf(inity)?\s*", re.ASCII | re.I)
 _ZERO_FIRST = re.compile(ZERO_FIRST, re.ASCII)
-_MAX_QUOTED_LENGTH = 40  # characters
+_MAX_QUOTED_LENGTH = 40  # in characters
 
 
 def infer_type(cells: Iterable[str]) -> str:
-    """Return the type of a column, one of ``TYPES``, from its cells."""
+    """Return the type of a column (one of ``TYPES``), inferred from its cells."""
     nonempty = [cell for cell in cells if cell]
     distinct = set(nonempty) - set(MISSING_NUMBERS)
     if not distinct:
@@ -38,7 +39,7 @@ def is_number(cell: str) -> bool:
 
 
 def is_missing(value: Any) -> bool:
-    """Return whether a value is missing, or a cell such as "NA" that stands for a missing number."""
+    """Return whether a value is missing, or is a cell such as "NA" that represents a missing number."""
     return value is None or (isinstance(value, str) and (not value or value in MISSING_NUMBERS))
 
 
@@ -63,7 +64,7 @@ def parse_cell(cell: str, kind: str) -> Any:
 
 
 def quote(cell: str) -> str:
-    """Return a cell for a message, shortened if it is long."""
+    """Return a cell in quotation marks for a message, shortened if it is long."""
     return repr(cell if len(cell) <= _MAX_QUOTED_LENGTH else f"{cell[:_MAX_QUOTED_LENGTH]}…")
 
 

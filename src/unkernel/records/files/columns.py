@@ -1,4 +1,4 @@
-"""The columns of a plan: names, types and kinds, and the features of each column."""
+"""Infer the types and kinds of a plan's columns, and the features of each column."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from unkernel.records.plan_step import PlanStep
 
 _NUMBERS = "numbers"
 _KINDS = {"one_hot": "category", "ordinal": "category", "dates": "date", "pairs": "dict"}
-_LABEL_ENDINGS = re.compile(  # matches a label after the name of the column
+_LABEL_ENDINGS = re.compile(  # matches the rest of a label after the name of the column
     r" (((year|month|day|weekday|hour) )?(= |<= |>= |\d+–\d+$)|in \[|< |is missing|has |is a |-\d+ to -?\d+$)"
 )
 
@@ -22,7 +22,7 @@ def list_read_columns(plan: Plan) -> list[str]:
 
 
 def infer_column_types(plan: Plan) -> dict[str, str]:
-    """Return the type of each column, for reading text files, from the tables of the plan."""
+    """Return the type of each column, inferred from the plan's tables, for reading text files."""
     types: dict[str, str] = {}
     for step in plan.steps:
         for index, column in enumerate(step.table.get("columns", ())):
@@ -41,7 +41,7 @@ def _infer_type(step: PlanStep, index: int) -> str:
 
 
 def infer_column_kinds(plan: Plan) -> dict[str, str]:
-    """Return the kind of each column that is read, one of the kinds of ``RecordEncoder``."""
+    """Return the kind of each column that the plan reads, as in ``RecordEncoder``."""
     binned = {int(step.table["input"]) for step in plan.steps if step.kind == "bins"}
     kinds: dict[str, str] = {}
     for number, step in enumerate(plan.steps):
@@ -52,7 +52,7 @@ def infer_column_kinds(plan: Plan) -> dict[str, str]:
 
 
 def count_column_features(plan: Plan) -> dict[str, int]:
-    """Count the features of each column; a feature belongs to the column that its label names."""
+    """Return the number of features of each column; a feature belongs to the column that its label names."""
     counts = dict.fromkeys(list_read_columns(plan), 0)
     for column in find_feature_columns(plan):
         if column is not None:
@@ -61,7 +61,7 @@ def count_column_features(plan: Plan) -> dict[str, int]:
 
 
 def find_feature_columns(plan: Plan) -> list[str | None]:
-    """Return the column that the label of each feature names; None if no column matches."""
+    """Return, for each feature, the column that its label names; None if the label names no column."""
     columns = list_read_columns(plan)
     return [
         max((name for name in columns if _belongs_to_column(label, name)), key=len, default=None)

@@ -1,8 +1,8 @@
 """CSV and TSV: blocks of complete records, parsed by pyarrow or, as a fallback, by Python's csv.
 
-Python's csv is slower, but always available, and it finds the line of each record. It parses the header,
-blocks that pyarrow refuses (they have an error, or pyarrow is stricter), and all blocks if pyarrow is not
-installed. Both parsers return the same values.
+Python's csv is slower, but it is always available, and it finds the line of each record. It parses the
+header, and blocks that pyarrow rejects because they have an error or because pyarrow is stricter. If pyarrow
+is not installed, it parses all blocks. Both parsers return the same values.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from unkernel.errors import FormatError, describe_bad_byte
 from unkernel.records.files import cells
 from unkernel.records.files.blocks import Block
 
-_MAX_RECORD_BYTES = 1 << 26  # limits memory if a quotation mark is not closed
-_ARROW_BLOCK_BYTES = 1 << 20  # bytes that one thread of pyarrow parses at a time
+_MAX_RECORD_BYTES = 1 << 26  # limits the memory that an unclosed quotation mark can take
+_ARROW_BLOCK_BYTES = 1 << 20  # number of bytes that a thread of pyarrow parses at a time
 _BOM = b"\xef\xbb\xbf"
 _LINE_BREAK = 10
 _WIDE_BOMS = (b"\xff\xfe", b"\xfe\xff")
@@ -53,7 +53,7 @@ class Header:
 
 
 def read_pieces(blocks: Iterable[bytes], file: str) -> Iterator[Piece]:
-    """Yield pieces of complete records, without empty lines at the beginning of the file."""
+    """Yield pieces of complete records; skip empty lines at the beginning of the file."""
     buffer, line, has_content = b"", 1, False
     for block in _remove_bom(blocks, file):
         buffer = buffer + block if buffer else block
@@ -96,10 +96,11 @@ def _remove_bom(blocks: Iterable[bytes], file: str) -> Iterator[bytes]:
 
 
 def _find_end_of_records(data: bytes) -> int:
-    """Return the end of the last line break outside of quoted fields; 0 if there is none.
+    """Return the end of the last line break outside quoted fields; 0 if there is none.
 
-    A line break after an even number of quotation marks is outside of quoted fields (unless an unquoted field
-    contains a mark, which the parser reports). Otherwise each quoted field is examined.
+    A line break is outside quoted fields if an even number of quotation marks precedes it. (An unquoted field
+    with a quotation mark would break this rule; the parser reports it as an error.) If the number is odd,
+    each quoted field is examined.
     """
     end = data.rfind(b"\n") + 1
     if not end or not (data.count(b'"', 0, end) & 1):
@@ -117,7 +118,7 @@ def _find_end_of_records(data: bytes) -> int:
 
 
 def read_header(piece: Piece | None, file: str, format: str) -> tuple[Header, Piece]:
-    """Parse the header in the first piece of a file; return it, and the rest of the piece."""
+    """Return the header from the first piece of a file, and the rest of this piece."""
     if piece is None or not piece.data.strip():
         raise FormatError(file, 0, 0, "the file is empty: its first line must name the columns")
     text = io.StringIO(_decode(piece, file), newline="")
@@ -157,7 +158,7 @@ def _decode(piece: Piece, file: str) -> str:
 
 
 def parse(piece: Piece, header: Header, types: Mapping[str, str], first: int, threads: int) -> Block:
-    """Parse the columns in `types` as values of these types."""
+    """Return the columns that `types` lists, parsed as values of their types."""
     table = _parse_by_arrow(piece, header, types, threads)
     if table is None or _may_differ_from_csv(table, piece, types):
         return _parse_by_csv(piece, header, types, first)
@@ -165,7 +166,10 @@ def parse(piece: Piece, header: Header, types: Mapping[str, str], first: int, th
 
 
 def _parse_by_arrow(piece: Piece, header: Header, types: Mapping[str, str], threads: int) -> Any:
-    """Parse with pyarrow; None if it is not installed, refuses the piece, or would drop a byte order mark."""
+    """Return a table parsed by pyarrow; None if Python's csv must parse the piece.
+
+    This is the case if pyarrow is not installed, rejects the piece, or would drop a byte order mark.
+    """
     arrow = arrow_csv()
     if arrow is None or not piece.data.strip() or piece.data.startswith(_BOM):
         return None
@@ -195,7 +199,7 @@ def _parse_by_arrow(piece: Piece, header: Header, types: Mapping[str, str], thre
 
 
 def _may_differ_from_csv(table: Any, piece: Piece, types: Mapping[str, str]) -> bool:
-    """Return whether pyarrow may have accepted a number that :func:`cells.parse_cell` refuses.
+    """Return whether pyarrow may have accepted a number that :func:`cells.parse_cell` rejects.
 
     pyarrow reads 1e999 as ``inf`` and accepts more spellings of NaN.
     """
@@ -242,7 +246,7 @@ def _raise_for_bad_cell(header: Header, name: str, kind: str, column: list[str],
 
 
 def parse_rows(piece: Piece, header: Header) -> tuple[list[list[str]], list[int]]:
-    """Return the cells and the first line of each record; empty lines are skipped."""
+    """Return the cells of each record, and the line in which it begins; skip empty lines."""
     text = _decode(piece, header.file)
     rows, lines, width = [], [], len(header.columns)
     breaks = _LineBreaks(io.StringIO(text, newline=""))
@@ -264,9 +268,9 @@ def parse_rows(piece: Piece, header: Header) -> tuple[list[list[str]], list[int]
 
 
 class _LineBreaks:
-    """Iterates over lines and counts line breaks, but not a CR without LF.
+    """Iterates over lines and counts line breaks. A CR without LF is not a line break.
 
-    The line numbers of Python's csv are not used, because they count such a CR as a line break.
+    The line numbers of Python's csv are not used, because they count a CR without LF as a line break.
     """
 
     def __init__(self, text: io.StringIO) -> None:
@@ -280,7 +284,7 @@ class _LineBreaks:
 
 
 class _allow_long_fields:  # noqa: N801 (a context manager, named like a function)
-    """Lift the limit on the length of fields of Python's csv in a ``with`` block."""
+    """Lift the limit of Python's csv on the length of fields within a ``with`` block."""
 
     def __enter__(self) -> None:
         self._previous_limit = csv.field_size_limit(sys.maxsize)

@@ -1,4 +1,4 @@
-"""Detection of the formats of files of records, by name or by the first bytes."""
+"""Detect the formats of files of records, by their names or their first bytes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ BOM = b"\xef\xbb\xbf"
 
 
 def format_of(name: str) -> str | None:
-    """Return the format by a file's name: ``"csv"``, ``"tsv"``, ``"jsonl"``, ``"parquet"`` or None."""
+    """Return the format that a file's name implies: "csv", "tsv", "jsonl", "parquet" or None."""
     path = PurePath(name)
     if path.suffix.lower() in COMPRESSIONS:
         path = path.with_suffix("")
@@ -27,7 +27,7 @@ def format_of(name: str) -> str | None:
 
 
 def detect_format(beginning: bytes) -> str:
-    """Return the format by a file's first bytes."""
+    """Return the format that a file's first bytes imply."""
     if beginning.startswith(_PARQUET):
         return "parquet"
     text = beginning.removeprefix(BOM).lstrip()

@@ -73,7 +73,7 @@ def parse_record(text: bytes | str, file: str, line: int = 0) -> dict[str, Any]:
 
 
 def _check_infinities(record: dict[str, Any], text: bytes | str, file: str, line: int) -> None:
-    """Raise a FormatError if a number such as 1e999, which Python reads as infinity, is too large."""
+    """Raise a FormatError if a number is too large, such as 1e999, which Python reads as infinity."""
     if "Infinity" in (text if isinstance(text, str) else text.decode()):
         return
     name = next(name for name, value in record.items() if value in (math.inf, -math.inf))

@@ -28,7 +28,7 @@ class ParquetRecords:
                 raise FormatError(file, 0, 0, f"two columns have the name {name!r}")
 
     def types(self) -> dict[str, str]:
-        """Return the type of each column, one of the types of columns in text files."""
+        """Return the type of each column, as for columns of text files."""
         kinds = self._pa.types
         types = {}
         for field in self._opened.schema_arrow:
@@ -41,7 +41,7 @@ class ParquetRecords:
         return types
 
     def blocks(self, columns: list[str]) -> Iterator[Block]:
-        """Yield the records in the order of the file, with these columns."""
+        """Yield the given columns of the records, in the order of the file."""
         first = 0
         batches = self._opened.iter_batches(batch_size=_BLOCK_ROWS, columns=columns)
         while True:
@@ -55,7 +55,7 @@ class ParquetRecords:
             first += batch.num_rows
 
     def _convert_batch(self, batch: Any) -> Any:
-        """Convert the columns of a batch for plans; columns of nested types become lists."""
+        """Return a batch in a form that plans encode; columns of nested types become lists."""
         table = self._pa.Table.from_batches([batch])
         converted = {name: self._convert_column(table[name]) for name in table.column_names}
         if any(isinstance(column, list) for column in converted.values()):

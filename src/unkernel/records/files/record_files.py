@@ -16,16 +16,16 @@ from unkernel.records.files.json_lines import read_json_blocks
 from unkernel.records.files.parquet import ParquetRecords
 
 _PARQUET = b"PAR1"
-_MAX_DETECTION_BYTES = 1 << 20  # the most that is read to detect the format
+_MAX_DETECTION_BYTES = 1 << 20  # largest number of bytes that are read to detect the format
 
 
 class RecordFile:
-    """An open file of records, which can be read once, block by block.
+    """An open file of records. It can be read only once, block by block.
 
     Attributes
     ----------
     file : str
-        Name in messages.
+        Name of the file in messages.
     format : str
         ``"csv"``, ``"tsv"``, ``"jsonl"`` or ``"parquet"``.
     columns : list of str or None
@@ -50,17 +50,17 @@ class RecordFile:
 
     @property
     def stored_types(self) -> dict[str, str] | None:
-        """Return the types of the columns, if the file stores them."""
+        """Return the types of the columns, or None if the file does not store types."""
         return self._parquet.types() if self.format == "parquet" else None
 
     def blocks(self, types: Mapping[str, str], threads: int = 1) -> Iterator[Block]:
-        """Yield the records, in the order of the file.
+        """Yield the records in the order of the file.
 
         Parameters
         ----------
         types : dict
-            The type of each column to read: ``"number"``, ``"boolean"`` or ``"string"``. Parquet files have
-            types of their own; of JSON lines, all columns are read.
+            The type of each column to read: ``"number"``, ``"boolean"`` or ``"string"``. Parquet files store
+            their own types. From JSON lines, all columns are read.
         threads : int
         """
         if self.format == "jsonl":
@@ -85,25 +85,25 @@ def open_records(
     wait: bool = True,
     size: int = BLOCK_BYTES,
 ) -> RecordFile:
-    """Open a file of records; detect its format by its name or its first bytes.
+    """Open a file of records, and detect its format by its name or its first bytes.
 
     Parameters
     ----------
     source : path or open file
-        Compressed or not.
+        The file, compressed or not.
     name : str, default=None
-        Name in messages, which also determines the format.
+        Name in messages. It also determines the format.
     wait : bool, default=True
-        Whether to wait until a block is full; otherwise, a block holds the bytes that a pipe has available.
+        Whether to wait until a block is full. Otherwise, a block contains the bytes available from a pipe.
     size : int
-        Bytes of a block.
+        Number of bytes per block.
     """
     file = name_of(source) if name is None else name
     blocks = read_blocks(source, size, wait=wait)
     format = format_of(file)
     if format == "parquet" and isinstance(source, str | os.PathLike):
         with open(source, "rb") as opened:  # noqa: PTH123 (any PathLike)
-            # pyarrow can seek in the file, as it is not compressed as a whole.
+            # A Parquet file is not compressed as a whole, so pyarrow can seek in it.
             if opened.read(len(_PARQUET)) == _PARQUET:
                 return RecordFile(source, file, format, iter(()))
     if format is None:
@@ -113,7 +113,7 @@ def open_records(
 
 
 def _read_first_line(blocks: Iterator[bytes]) -> bytes:
-    """Return the first blocks, up to the end of the first nonempty line, which may span several blocks."""
+    """Return the first blocks, up to the block in which the first nonempty line ends."""
     beginning = next(blocks, b"")
     while len(beginning) < _MAX_DETECTION_BYTES and b"\n" not in beginning.removeprefix(BOM).lstrip():
         more = next(blocks, b"")

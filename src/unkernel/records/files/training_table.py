@@ -1,4 +1,4 @@
-"""Complete files of records for training: values, labels, and inferred types."""
+"""Read complete files of records for training: values, labels, and inferred types."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from unkernel.records.files.blocks import Block, convert_indices, to_objects
 from unkernel.records.files.record_files import RecordFile
 
 _NUMBER_KINDS = ("number", "binned")
-_MAX_LISTED_NAMES = 30  # columns
+_MAX_LISTED_NAMES = 30  # largest number of columns that a message lists
 _LARGEST_FLOAT = sys.float_info.max
 _FIRST_INEXACT_FLOAT = 2**53
 _FIRST_LONG_INTEGER = 2**63
@@ -38,7 +38,7 @@ class TrainingTable:
         The values of each column: a list, or an array of float64 with NaN for missing numbers.
     labels : ndarray
     types : dict
-        The type of each column, for reading more text files; see :mod:`unkernel.records.files.cells`.
+        The type of each column, to use for further text files; see :mod:`unkernel.records.files.cells`.
     """
 
     columns: dict[str, Any]
@@ -68,15 +68,15 @@ def read_training(
     Parameters
     ----------
     files : iterable of RecordFile
-        The files; each is read before the next one is requested.
+        The files. Each file is read completely before the next one is taken from the iterable.
     target : str
         The column of the labels.
     kinds : dict
-        Kinds of some columns. A column of kind "number" or "binned" may contain only numbers.
+        Kinds of some columns. A column of kind "number" or "binned" must contain only numbers.
     drop : sequence of str
         Columns to skip.
     values : bool, default=False
-        Whether the labels are values for a regression, which may be rounded to floats.
+        Whether the labels are the values of a regression. Such values may be rounded to floats.
     threads : int
 
     Returns
@@ -86,7 +86,7 @@ def read_training(
     """
     dropped = {*drop, *(name for name, kind in kinds.items() if kind == "drop")}
     if target in dropped:
-        raise ValueError(f"--target {target!r} cannot be dropped: its labels are what to learn")
+        raise ValueError(f"--target {target!r} cannot be dropped: it has the labels to learn")
     first, blocks = _read_blocks(files, [target, *kinds, *drop], dropped, threads)
     columns, types = _join_blocks(blocks, first)
     if first.columns is None:
@@ -125,7 +125,7 @@ def _read_blocks(
 
 
 def _check_same_columns(first: RecordFile, other: RecordFile) -> None:
-    """Check that files have the same columns, of the same types."""
+    """Check that two files have the same columns, with the same types."""
     if first.format != other.format:
         raise ValueError(
             f"{other.file}: is {other.format}, and {first.file} is {first.format}; files to learn from "
@@ -160,7 +160,7 @@ def check_columns(file: str, columns: Sequence[str], named: Sequence[str], targe
 
 
 def list_names(columns: Sequence[str]) -> str:
-    """List columns for a message."""
+    """Return a list of columns as text for a message."""
     text = ", ".join(columns[:_MAX_LISTED_NAMES])
     return text if len(columns) <= _MAX_LISTED_NAMES else f"{text}, …"
 
@@ -196,7 +196,7 @@ def _find_type(values: Sequence[Any]) -> str:
 
 
 def _infer_values(name: str, parts: list[Any], blocks: list[Block]) -> tuple[Any, str]:
-    """Convert cells to values of their common type; examine each distinct cell once."""
+    """Return the cells converted to values of a common type, and the type; parse each distinct cell once."""
     distinct_cells, codes = _encode_cells(parts)
     kind = cells.infer_type(cell for cell in distinct_cells if cell is not None)
     values: list[Any] = []
@@ -238,7 +238,7 @@ def _join_parts(parts: list[Any], kind: str) -> Any:
 
 
 def _make_error_at(blocks: list[Block], row: int, reason: str) -> FormatError:
-    """Return an error at the line of a record, given its index among the records of all files."""
+    """Return an error that names the line of a record; `row` counts the records of all files."""
     ends = list(accumulate(block.n_rows for block in blocks))
     block_index = bisect_right(ends, row)
     block = blocks[block_index]
@@ -253,7 +253,7 @@ def _check_sizes(name: str, values: Sequence[Any], blocks: list[Block]) -> None:
 
 
 def _check_numbers(name: str, values: Sequence[Any], blocks: list[Block]) -> None:
-    """Raise a FormatError if a value is not a number; for columns of numbers by the schema."""
+    """Raise a FormatError if a value is not a number, in a column that the schema declares as numbers."""
     for row, value in enumerate(values):
         if isinstance(value, str):
             try:
@@ -263,7 +263,7 @@ def _check_numbers(name: str, values: Sequence[Any], blocks: list[Block]) -> Non
 
 
 def _warn_about_mixed_column(name: str, values: Sequence[Any], blocks: list[Block]) -> None:
-    """Warn if nearly all values of a column of categories are numbers; name the first other value."""
+    """Warn if nearly all values of a column of categories are numbers; name the first value that is not."""
     counts = Counter(value for value in values if not isinstance(value, (list, dict)))
     counts_present = {value: count for value, count in counts.items() if not cells.is_missing(value)}
     non_numbers = {value for value in counts_present if isinstance(value, str) and not cells.is_number(value)}
@@ -272,7 +272,7 @@ def _warn_about_mixed_column(name: str, values: Sequence[Any], blocks: list[Bloc
     if not non_numbers or n_numbers < MOST_ARE_NUMBERS * total:
         return
     row = next(row for row, value in enumerate(values) if isinstance(value, str) and value in non_numbers)
-    share = min(100.0 * n_numbers / total, 99.99)  # not 100, because not all values are numbers
+    share = min(100.0 * n_numbers / total, 99.99)  # never print 100 %, because some values are no numbers
     reason = (
         f"column {name!r} is taken for categories: {n_numbers:,} of its {total:,} values "
         f"({share:.4g} %) are numbers, but not {cells.quote(values[row])}; correct "
@@ -314,7 +314,7 @@ def _read_labels(target: str, column: Any, blocks: list[Block], *, values: bool)
 
 
 def _find_label_fault(label: Any, limit: float) -> str:
-    """Return the reason why an array of labels cannot hold a label unchanged, or an empty string.
+    """Return why an array of labels cannot represent a label exactly; an empty string if it can.
 
     Numbers must be smaller than `limit`.
     """

@@ -1,6 +1,6 @@
 """Plans of fitted scikit-learn pipelines.
 
-Estimators are recognised by the names of their classes, so this package does not import scikit-learn.
+Estimators are recognised by the names of their classes; this package therefore does not import scikit-learn.
 """
 
 from unkernel.records.sklearn.boosting_machines import is_boosting_machine

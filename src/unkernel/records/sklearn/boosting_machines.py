@@ -1,8 +1,8 @@
-"""The bins of Explainable Boosting Machines of the package interpret.
+"""Translate the bins of Explainable Boosting Machines of the package interpret.
 
-A machine adds the entries of tables, one table per term. A term is a column, or several columns together, and
-the entries of its table are numbered by bins of the columns. Terms of several columns may have coarser bins.
-Bins are numbered from 1; bin 0 is for missing values, and the last bin for unknown ones.
+A machine is a sum of terms. A term depends on one or several columns, and has a table with one entry per
+combination of their bins. A score adds up one entry of each table. Terms of several columns may have coarser
+bins. Bins are numbered from 1; bin 0 is for missing values, and the last bin is for unknown values.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from unkernel.records.plan_step import PlanStep
 from unkernel.records.sklearn.plan_builder import Builder, Raw, Source, Vector, is_nan, refuse
 from unkernel.records.steps import IGNORED
 
-_LARGEST_EXACT_FLOAT = 2.0**53  # floats hold every whole number up to this one
+_LARGEST_EXACT_FLOAT = 2.0**53  # floats represent every whole number up to this one
 
 
 @dataclass(frozen=True)
 class BinnedColumn:
-    """The bins of one column, for terms of one size.
+    """The bins of one column, for terms with the same number of columns.
 
     Attributes
     ----------
     column : int
         Index of the column.
     bins : dict or ndarray of float64
-        The bin of each category, or the ascending cuts between the bins of numbers.
+        For categories, the bin of each category. For numbers, the ascending cuts between the bins.
     """
 
     column: int
@@ -44,7 +44,7 @@ class BinnedColumn:
 
     @property
     def n_bins(self) -> int:
-        """Number of bins without those of missing and of unknown values."""
+        """Number of bins, not counting the bins of missing and of unknown values."""
         return max(self.bins.values(), default=0) if self.is_nominal else len(self.bins) + 1
 
 
@@ -69,8 +69,8 @@ def add_bins(builder: Builder, machine: Any, source: Source, where: str) -> tupl
     vector : Vector
         All features.
     features : dict
-        Maps a column and a size of terms to the feature of each bin, an array that begins with missing values
-        and ends with unknown ones; -1 for a bin without a feature.
+        For each column and number of columns per term, the feature of each bin: an array that begins with the
+        bin of missing values and ends with the bin of unknown values; -1 for a bin without a feature.
     """
     sizes = {(column, len(term)) for term in machine.term_features_ for column in term}
     levels = {key: _find_level(machine, *key) for key in sizes}
@@ -92,12 +92,12 @@ def add_bins(builder: Builder, machine: Any, source: Source, where: str) -> tupl
             blocks.append(block)
             offset += len(block.names)
     if not blocks:
-        refuse(where, "has no terms: it answers the same for each record")
+        refuse(where, "has no terms: it predicts the same for each record")
     return builder.concatenate(blocks), features
 
 
 def _find_level(machine: Any, column: int, term_size: int) -> int:
-    """Return the index of the bins of a column that terms of a size use; the last ones are the coarsest."""
+    """Return which of a column's binnings terms of `term_size` columns use; the last is the coarsest."""
     return min(term_size, len(machine.bins_[column])) - 1
 
 
@@ -110,7 +110,7 @@ def _list_columns(
 
 
 def make_example(machine: Any, columns: Sequence[str]) -> dict[str, Any]:
-    """Return a value of each column that the terms use: its first category, or the cut in the middle."""
+    """Return a value for each column that the terms use: its first category, or its middle cut."""
     example: dict[str, Any] = {}
     for column in sorted({column for term in machine.term_features_ for column in term}):
         bins = machine.bins_[column][0]
@@ -128,7 +128,7 @@ def make_example(machine: Any, columns: Sequence[str]) -> dict[str, Any]:
 def _add_categories(
     builder: Builder, machine: Any, columns: Sequence[BinnedColumn], source: Source, where: str
 ) -> tuple[Vector, dict[int, Bins]]:
-    """Add one feature per category; return the features of each column's bins, too."""
+    """Add one feature per category; return the vector, and the features of each column's bins."""
     if not isinstance(source, Raw):
         refuse(where, "has a column of categories, and gets the result of another step")
     if source.fills:
@@ -151,9 +151,9 @@ def _add_categories(
 
 
 def _list_keys(category: str) -> list[Any]:
-    """Return the values of records that belong to a category: a string and, if it is a number, the number.
+    """Return the values that belong to a category: the string and, if it represents a number, the number.
 
-    Machines compare categories as strings; whole numbers are written without a point.
+    Machines compare categories as strings, in which whole numbers have no decimal point.
     """
     try:
         number = float(category)
@@ -178,7 +178,7 @@ def _label_categories(name: str, column: BinnedColumn) -> list[str]:
 def _add_intervals(
     builder: Builder, machine: Any, columns: Sequence[BinnedColumn], source: Source, where: str
 ) -> tuple[Vector, dict[int, Bins]]:
-    """Add one feature per interval; return the features of each column's bins, too."""
+    """Add one feature per interval; return the vector, and the features of each column's bins."""
     places = [column.column for column in columns]
     numbers = _select(builder, source, places, where)
     labels: list[str] = []
@@ -189,7 +189,7 @@ def _add_intervals(
             name, column.bins, are_integers=_are_integers(column.bins, machine.feature_bounds_[column.column])
         )
         labels.append(f"{name} is missing")
-        # A value that is not a number raises an error, so the bin of unknown values has no feature.
+        # The bin of unknown values has no feature: a value that is not a number raises an error.
         features[column.column] = np.array([missing, *range(first, missing), IGNORED])
     step = steps.bins(
         numbers.step,
@@ -202,7 +202,7 @@ def _add_intervals(
 
 
 def _select(builder: Builder, source: Source, places: list[int], where: str) -> Vector:
-    """Return the numbers of some columns."""
+    """Return a vector of the numbers of the columns at these indices."""
     if isinstance(source, Raw):
         columns = [source.columns[place] for place in places]
         fills = {column: source.fills[column] for column in columns if column in source.fills}
@@ -216,7 +216,7 @@ def _select(builder: Builder, source: Source, places: list[int], where: str) -> 
 
 
 def _are_integers(cuts: NDArray[np.float64], bounds: Any) -> bool:
-    """Return whether a column had whole numbers only: then the cuts lie on or in the middle of them."""
+    """Return whether training had only whole numbers: cuts then lie on whole numbers or halfway between."""
     halves = 2.0 * np.asarray(cuts, dtype=np.float64)
     limits = np.asarray(bounds, dtype=np.float64)
     return bool((halves == np.floor(halves)).all() and (limits == np.floor(limits)).all())

@@ -1,4 +1,4 @@
-"""OneHotEncoder, OrdinalEncoder and TargetEncoder."""
+"""Translate OneHotEncoder, OrdinalEncoder and TargetEncoder."""
 
 from __future__ import annotations
 
@@ -78,12 +78,12 @@ def _choose_unknown_code(encoder: Any, index: int, groups: list[int], features: 
     if encoder.handle_unknown == "error":
         return FORBIDDEN
     if encoder.handle_unknown in ("infrequent_if_exist", "warn") and _has_infrequent(encoder, index):
-        return features[max(groups)]  # scikit-learn puts infrequent categories last
+        return features[max(groups)]  # scikit-learn numbers the group of infrequent categories last
     return IGNORED
 
 
 def _add_code_of_fill(codes: dict[Any, int], raw: Raw, column: int, unknown: int) -> dict[Any, int]:
-    """Return `codes` with the missing value mapped to the code of the value that the imputer fills in."""
+    """Return `codes` in which the missing value has the code of the value that the imputer fills in."""
     if column not in raw.fills:
         return codes
     missing, fill = raw.fills[column]
@@ -113,7 +113,7 @@ def translate_ordinal_encoder(builder: Builder, encoder: Any, source: Source, wh
     for index, column in enumerate(raw.columns):
         categories = [_make_category_key(category) for category in encoder.categories_[index]]
         values = [float(group) for group in _group_categories(encoder, index)]
-        missing = encoder._missing_indices.get(index)  # the code of NaN; None is an ordinary category
+        missing = encoder._missing_indices.get(index)  # the code of NaN; None is a category
         for code in range(len(categories)):
             if missing is not None and (code == missing or values[code] == missing):
                 values[code] = float(encoder.encoded_missing_value)
@@ -132,9 +132,9 @@ def translate_ordinal_encoder(builder: Builder, encoder: Any, source: Source, wh
 
 
 def translate_target_encoder(builder: Builder, encoder: Any, source: Source, where: str) -> Vector:
-    """Add the mean target of each category, and the mean of all rows for unknown categories.
+    """Add the mean target of the category, or the mean over all rows if the category is unknown.
 
-    With several classes, each column has a number per class.
+    With several classes, each column has one number per class.
     """
     raw = _require_columns(source, where)
     means = np.atleast_1d(np.asarray(encoder.target_mean_, dtype=np.float64))

@@ -1,6 +1,6 @@
 """The estimators of scikit-learn that may be the last step of a compiled pipeline.
 
-Only parameters that affect predictions are listed; parameters that matter only in ``fit`` are not.
+Only parameters that affect predictions are listed. Parameters that matter only in ``fit`` are left out.
 """
 
 from __future__ import annotations

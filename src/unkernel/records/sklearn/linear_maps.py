@@ -1,4 +1,4 @@
-"""PCA and TruncatedSVD before a linear model: their matrices are multiplied with the weights of the model."""
+"""Compose PCA and TruncatedSVD before a linear model; the model's weights are multiplied by the result."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ Matrix = NDArray[np.float64]
 
 
 def split_linear_maps(transformers: Transformers) -> tuple[Transformers, Transformers]:
-    """Divide the steps of a pipeline: those that the plan has, and the maps that the model takes up.
+    """Divide the steps of a pipeline into steps of the plan, and maps to fold into the model's weights.
 
-    The maps begin with a PCA or TruncatedSVD, and have nothing but scalers and selections after it. There are
-    none if another step follows.
+    The maps begin with a PCA or TruncatedSVD, followed only by scalers and selections. If any other step
+    follows, there are no maps.
     """
     first = len(transformers)
     for place in range(len(transformers) - 1, -1, -1):
@@ -35,9 +35,10 @@ def split_linear_maps(transformers: Transformers) -> tuple[Transformers, Transfo
 
 
 def compose_linear_maps(maps: Transformers) -> tuple[Matrix, NDArray[np.float64]]:
-    """Return the matrix and the offset of several maps, one after the other.
+    """Return the matrix and the offset of a sequence of maps.
 
-    The plan subtracts the means of a PCA that comes first, so that no large numbers cancel.
+    If a PCA comes first, its means are not in the offset: the plan subtracts them, because an offset would
+    make large numbers cancel.
     """
     matrix, offset = np.empty((0, 0)), np.zeros(0)
     for place, (name, transformer) in enumerate(maps):

@@ -1,4 +1,4 @@
-"""Scalers, imputers, intervals, norms, products and selections."""
+"""Translate scalers, imputers, intervals, norms, products and selections."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ def translate_standard_scaler(builder: Builder, scaler: Any, source: Source, whe
 
 
 def _standardize(builder: Builder, vector: Vector, center: Any, scale: Any) -> Vector:
-    """Subtract the center and divide by the scale. None stands for no center, or for no scale."""
+    """Subtract the center and divide by the scale; either may be None, which skips its operation."""
     if center is not None:
         vector = builder.dense(vector)
     return builder.add(steps.scale(vector.step, vector.names, subtract=center, divide=scale))
 
 
 def translate_min_max_scaler(builder: Builder, scaler: Any, source: Source, where: str) -> Vector:
-    """Map numbers to a range."""
+    """Map numbers linearly to a range."""
     vector = builder.dense(builder.numbers(source, where))
     low, high = scaler.feature_range if scaler.clip else (None, None)
     return builder.add(
@@ -47,7 +47,7 @@ def translate_max_abs_scaler(builder: Builder, scaler: Any, source: Source, wher
 
 
 def translate_robust_scaler(builder: Builder, scaler: Any, source: Source, where: str) -> Vector:
-    """Subtract the median and divide by the range of quantiles."""
+    """Subtract the median and divide by the range between two quantiles."""
     center = scaler.center_ if scaler.with_centering else None
     scale = scaler.scale_ if scaler.with_scaling else None
     return _standardize(builder, builder.numbers(source, where), center, scale)
@@ -73,7 +73,7 @@ def binarize(builder: Builder, vector: Vector, threshold: float) -> Vector:
 
 
 def translate_k_bins(builder: Builder, discretizer: Any, source: Source, where: str) -> Vector:
-    """Return the intervals of numbers."""
+    """Replace each number by its interval."""
     vector = builder.dense(builder.numbers(source, where))
     edges = [np.asarray(column_edges, dtype=np.float64)[1:-1] for column_edges in discretizer.bin_edges_]
     one_hot = discretizer.encode != "ordinal"
@@ -130,7 +130,7 @@ def translate_polynomial_features(builder: Builder, transformer: Any, source: So
 
 
 def _list_factors(transformer: Any, count: int) -> Iterator[tuple[int, ...]]:
-    """Yield the columns that each product multiplies, in scikit-learn's order."""
+    """Yield the columns of each product's factors, in scikit-learn's order."""
     degree = transformer.degree
     low, high = (1, degree) if is_number(degree) else (max(1, degree[0]), degree[1])
     choose = combinations if transformer.interaction_only else combinations_with_replacement

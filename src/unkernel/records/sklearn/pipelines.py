@@ -1,4 +1,4 @@
-"""Pipelines, unions and transformers of columns."""
+"""Translate pipelines, feature unions and column transformers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from unkernel.records.sklearn.supported_steps import TRANSFORMERS, check_paramet
 _Translator = Callable[[Builder, Any, Source, str], Source]
 
 _VECTORIZERS = ("CountVectorizer", "TfidfVectorizer", "HashingVectorizer", "DictVectorizer", "FeatureHasher")
-# The other transformers select features; `numbers.translate_selector` translates all of them.
+# Transformers that are not in this table select features; `numbers.translate_selector` translates them.
 TRANSLATORS: dict[str, _Translator] = {
     "OneHotEncoder": categories.translate_one_hot_encoder,
     "OrdinalEncoder": categories.translate_ordinal_encoder,
@@ -49,10 +49,10 @@ def make_plan_of_steps(transformers: Sequence[tuple[str, Any]], last: Any = None
     Parameters
     ----------
     transformers : sequence of (str, transformer)
-        The steps of a ``Pipeline`` without the last.
+        The steps of a ``Pipeline``, except for the last.
     last : estimator, default=None
-        The last step. If there are no transformers, the plan has the columns of this step. If it is a
-        naive Bayes classifier or a PCA, the rows are those that its model takes.
+        The last step. If there are no transformers, the plan has the columns that this step was fitted on. If
+        it is a naive Bayes classifier or a PCA, the rows are prepared as its model expects.
 
     Raises
     ------
@@ -65,12 +65,12 @@ def make_plan_of_steps(transformers: Sequence[tuple[str, Any]], last: Any = None
 
 
 def make_plan_of_machine(transformers: Sequence[tuple[str, Any]], machine: Any) -> tuple[Plan, Features]:
-    """Return the plan of a pipeline's transformers and of the bins of its last step.
+    """Return the plan of a pipeline's transformers, followed by the bins of its last step.
 
     Parameters
     ----------
     transformers : sequence of (str, transformer)
-        The steps of a ``Pipeline`` without the last.
+        The steps of a ``Pipeline``, except for the last.
     machine : ExplainableBoostingClassifier or ExplainableBoostingRegressor
         The last step.
 
@@ -78,7 +78,7 @@ def make_plan_of_machine(transformers: Sequence[tuple[str, Any]], machine: Any) 
     -------
     plan : Plan
     features : dict
-        The features of the bins; see :func:`boosting_machines.add_bins`.
+        The features of the bins, as returned by :func:`boosting_machines.add_bins`.
 
     Raises
     ------
@@ -112,7 +112,7 @@ def _translate_steps(
 
 
 def _finish(builder: Builder, vector: Vector, settings: dict[str, Any]) -> Plan:
-    """Return the plan whose rows are a vector."""
+    """Return the finished plan; its rows are `vector`."""
     if vector.step != len(builder.steps) - 1:
         builder.add(steps.concatenate([vector.step], vector.names))
     return Plan(builder.columns, builder.steps, **settings)

@@ -1,4 +1,4 @@
-"""The plan under construction, and the inputs and outputs of the translators of transformers."""
+"""The plan under construction, and the inputs and outputs of the functions that translate transformers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from unkernel.records.plan_step import PlanStep
 
 @dataclass(frozen=True)
 class Raw:
-    """Columns of the record; an imputer may have filled in missing values."""
+    """Columns of the record, in which an imputer may have filled in missing values."""
 
     columns: Sequence[int]
     # Maps a column to its missing value (NaN, None or a number) and the replacement.
@@ -41,12 +41,12 @@ class Builder:
     steps: list[PlanStep] = field(default_factory=list)
 
     def add(self, step: PlanStep) -> Vector:
-        """Append a step."""
+        """Append a step, and return its output."""
         self.steps.append(step)
         return Vector(len(self.steps) - 1, step.names)
 
     def numbers(self, source: Source, where: str) -> Vector:
-        """Return the source as a vector; columns are read as numbers."""
+        """Return the source as a vector; columns of the record are read as numbers."""
         if isinstance(source, Vector):
             return source
         names = [self.columns[column] for column in source.columns]
@@ -59,7 +59,7 @@ class Builder:
         return self.add(steps.impute(vector.step, [fill for _, fill in fills], names, float(fills[0][0])))
 
     def dense(self, vector: Vector) -> Vector:
-        """Return the vector with an entry for every feature, for steps that map 0 to another number."""
+        """Return the vector with an entry for every feature; steps that map 0 to another number need this."""
         if self._is_dense(vector.step):
             return vector
         return self.add(PlanStep("densify", {"input": vector.step}, vector.names))
@@ -85,12 +85,12 @@ class Builder:
 
 
 def refuse(where: str, reason: str) -> NoReturn:
-    """Raise an error for a step of a pipeline that cannot be compiled; `where` is the path of its names."""
+    """Raise an error for a pipeline's step that cannot be compiled; `where` names the step in messages."""
     raise ValueError(f"the pipeline's step {where} {reason}; leave it out, or transform the records before")
 
 
 def is_number(value: Any) -> bool:
-    """Return whether a value is a number; NaN is one."""
+    """Return whether a value is a number; NaN counts as a number."""
     return isinstance(value, (int, float, np.number)) and not isinstance(value, (bool, np.bool_))
 
 

@@ -1,4 +1,4 @@
-"""Rows of models that change them: naive Bayes binarizes or squares numbers, PCA subtracts their means."""
+"""Prepare rows for models that need this: naive Bayes binarizes or squares numbers, PCA subtracts means."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from unkernel.records.steps import FORBIDDEN
 
 
 def prepare_rows(builder: Builder, last: Any, vector: Vector) -> Vector:
-    """Return the rows that the model of an estimator takes; for most estimators the vector itself."""
+    """Return rows in the form that an estimator's model takes; for most estimators, the vector itself."""
     name = type(last).__name__
     if name == "BernoulliNB" and last.binarize is not None:
         return binarize(builder, vector, float(last.binarize))
@@ -31,7 +31,8 @@ def prepare_rows(builder: Builder, last: Any, vector: Vector) -> Vector:
 def _square_distances(builder: Builder, classifier: Any, vector: Vector) -> Vector:
     """Return the squared distance of each number from its mean in each class, divided by the variance.
 
-    These are the terms that scikit-learn adds. Polynomials of the numbers themselves would cancel.
+    scikit-learn adds the same terms. Expanded into polynomials of the numbers, they would lose precision by
+    cancellation.
     """
     factors = [(column, column) for column in range(len(vector.names))]
     parts = []
@@ -72,7 +73,7 @@ def _encode_categories(builder: Builder, classifier: Any, vector: Vector) -> Vec
 
 
 def _look_up(features: NDArray[np.int64], codes: Any) -> NDArray[np.int32]:
-    """Return the feature of each code; negative codes stay."""
+    """Return the feature of each code; negative codes are returned unchanged."""
     numbers: NDArray[np.int32] = np.where(np.asarray(codes) >= 0, features[codes], codes).astype(np.int32)
     return numbers
 

@@ -1,7 +1,8 @@
 """The steps of pipelines that can be compiled, with the supported values of their parameters.
 
-Translators refuse all other steps and values. ``docs/pipelines.md`` is generated from this table, and the
-tests try every value in it. Classes and functions of scikit-learn are named as strings, to avoid its import.
+All other steps and values are rejected. ``docs/pipelines.md`` is generated from this table, and the tests try
+every value in it. Classes and functions of scikit-learn are named as strings, to avoid importing
+scikit-learn.
 """
 
 from __future__ import annotations
@@ -22,19 +23,19 @@ ANY_WITHOUT_EFFECT = "any: it does not affect predictions"
 
 @dataclass(frozen=True, eq=False)
 class Parameter:
-    """The values of a parameter that can be compiled.
+    """The supported values of a parameter.
 
     Attributes
     ----------
     takes : str
         The values that are supported, in words.
     examples : sequence
-        Supported values, which the tests try. Strings in angle brackets, such as ``"<f_classif>"``, stand
-        for objects that the tests make.
+        Supported values for the tests. A string in angle brackets, such as ``"<f_classif>"``, represents an
+        object that the tests create.
     accepts : callable
         Returns whether a value is supported.
     refused : sequence
-        Unsupported values, which the tests try, too.
+        Unsupported values for the tests.
     why : str
         The reason why other values are unsupported, or a remedy.
     """
@@ -48,14 +49,14 @@ class Parameter:
 
 @dataclass(frozen=True, eq=False)
 class Supported:
-    """A class of scikit-learn that can be compiled.
+    """A supported class of scikit-learn.
 
     Attributes
     ----------
     module : str
         Module of the class.
     does : str
-        Its compiled form.
+        What the class computes, for the table of the documentation.
     parameters : dict of str to Parameter
     """
 

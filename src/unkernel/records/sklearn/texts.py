@@ -1,4 +1,4 @@
-"""Vectorizers of texts, dicts and lists of strings."""
+"""Translate vectorizers of texts, dicts and lists of strings."""
 
 from __future__ import annotations
 
