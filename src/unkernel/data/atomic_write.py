@@ -1,8 +1,8 @@
-"""Replace files in one step: if writing fails, the old file stays unchanged.
+"""Replace files in one step: if writing fails, the old file remains unchanged.
 
-On Linux a file is written without a name, and gets a name when it is complete: a killed process leaves
-nothing behind. On file systems without nameless files, a locked file with a hidden name is written to the
-folder of the target. The lock ends with the process, and the next writer to the folder removes unlocked
+On Linux, a file is written without a name, and gets its name when it is complete. A killed process therefore
+leaves nothing behind. File systems without nameless files get a locked file with a hidden name in the folder
+of the target. The lock ends with the process, and the next process that writes to the folder removes unlocked
 files. Windows has neither nameless files nor such locks: a killed process leaves its hidden file behind.
 """
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _BEGIN, _END = ".unkernel-", ".tmp"
-_BINARY = getattr(os, "O_BINARY", 0)  # without it, Windows writes two bytes for a line feed
+_BINARY = getattr(os, "O_BINARY", 0)  # without this flag, Windows writes two bytes for a line feed
 _NO_WAITING = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0)
 
 
@@ -36,11 +36,11 @@ _NO_WAITING = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0)
 def replace_file(target: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     """Yield a file that replaces the target when the ``with`` block ends without an error.
 
-    Errors while writing name the target, even if the error of the system names no file.
+    Errors while writing name the target, even if the system's error names no file.
     """
     from pathlib import Path
 
-    path = Path(os.path.realpath(target))  # symbolic links stay, and their targets are replaced
+    path = Path(os.path.realpath(target))  # replaces the target of a symbolic link, not the link
     if path.exists() and not path.is_file():
         with _open_target_writer(os.open(path, os.O_WRONLY | _BINARY), path) as device:  # such as /dev/stdout
             yield device
@@ -69,7 +69,7 @@ def replace_file(target: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
 
 
 def remove_stale(folder: Path) -> None:
-    """Remove the files that killed processes left in a folder, except files that are being written."""
+    """Remove the temporary files that killed processes left in a folder."""
     with contextlib.suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
             if entry.name.startswith(_BEGIN) and entry.name.endswith(_END):
@@ -87,7 +87,7 @@ def _remove_unlocked(path: str) -> None:
 
 
 def _lock(descriptor: int, *, wait: bool) -> bool:
-    """Lock a file and return True; False if another process has the lock, or locks do not exist."""
+    """Lock a file and return True; return False if another process has the lock or there are no locks."""
     if not _HAS_LOCKS:
         return False
     try:
@@ -107,7 +107,7 @@ def _set_mode(descriptor: int, status: os.stat_result) -> None:
 
 
 class _Temporary(NamedTuple):
-    """An open file and its temporary name, which a nameless file gets just before it replaces the target."""
+    """An open file and its temporary name; a nameless file gets the name just before replacing the target."""
 
     descriptor: int
     name: Path
@@ -121,7 +121,7 @@ class _Temporary(NamedTuple):
     def _give_name(self) -> None:
         try:
             _link(self.descriptor, self.name)
-        except OSError:  # links are not allowed here: copy the file, which may hold hours of work
+        except OSError:  # links are not allowed: copy the file, which may contain hours of work
             with open(self.descriptor, "rb", closefd=False) as source, self.name.open("xb") as copy:
                 _lock(copy.fileno(), wait=True)
                 source.seek(0)
@@ -147,13 +147,13 @@ def _open_temporary(path: Path) -> _Temporary:
 
 
 def _open_nameless(folder: Path) -> int | None:
-    """Open a file without a name; return None if the system has no such files, or cannot name them later."""
+    """Open a nameless file; return None if the system has no such files, or cannot name them later."""
     flag = getattr(os, "O_TMPFILE", None)
     if flag is None or os.link not in os.supports_dir_fd:
         return None
     try:
         descriptor = os.open(folder, flag | os.O_RDWR, 0o666)
-    except OSError:  # if the folder has an error, opening a named file will raise it
+    except OSError:  # if the folder is at fault, opening a named file will raise the error
         return None
     if os.path.exists(_descriptor_path(descriptor)):  # noqa: PTH110 (not worth an import)
         return descriptor
@@ -162,7 +162,8 @@ def _open_nameless(folder: Path) -> int | None:
 
 
 def _link(descriptor: int, name: Path) -> None:
-    # With src_dir_fd, which absolute paths ignore, Python calls linkat, which follows the link.
+    # Only with src_dir_fd does Python call linkat, which follows the link. An absolute path ignores its
+    # value.
     os.link(_descriptor_path(descriptor), name, src_dir_fd=descriptor, follow_symlinks=True)
 
 
@@ -178,7 +179,7 @@ def _open_target_writer(descriptor: int, path: Path) -> IO[bytes]:
 
 
 class _TargetFile(io.FileIO):
-    """A file whose errors name the target; the error for a full disk names no file."""
+    """A file whose errors name the target; without it, the error for a full disk names no file."""
 
     def __init__(self, descriptor: int, path: Path) -> None:
         super().__init__(descriptor, "wb")

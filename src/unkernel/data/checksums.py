@@ -1,4 +1,4 @@
-"""XXH64 checksums of bytes and arrays, which detect damage, but not malicious changes."""
+"""Compute XXH64 checksums of bytes and arrays. They detect damage, but not malicious changes."""
 
 from __future__ import annotations
 
@@ -18,5 +18,5 @@ def checksum_of(content: bytes | NDArray[Any]) -> int:
 
 
 def hexadecimal_checksum(content: bytes | NDArray[Any]) -> str:
-    """Return the XXH64 as 16 hexadecimal digits, as in files."""
+    """Return the XXH64 as 16 hexadecimal digits, the form that files contain."""
     return f"{checksum_of(content):016x}"

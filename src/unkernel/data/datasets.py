@@ -1,8 +1,8 @@
-"""Data sets of the tests and benchmarks: their folder, and checksums of their files.
+"""Find the data sets of the tests and benchmarks in a folder, and check them against checksums.
 
 This module does not use the network. :func:`describe` returns the public address of a data set. The
-environment variable ``UNKERNEL_DATA`` is the folder of the files; by default, it is the folder
-``../shared/data`` next to the project.
+environment variable ``UNKERNEL_DATA`` names the folder of the files. The default is ``../shared/data`` next
+to the project.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Dataset:
     description : str
         Content of the data set.
     address : str
-        Address of the original.
+        Web address of the original data set.
     parts : dict of str to DatasetFile
         The files, by part: "train", "dev" or "test".
     n_features : int or None, default=None
@@ -92,7 +92,7 @@ def names(format: str | None = None) -> list[str]:
     Parameters
     ----------
     format : str, default=None
-        Only data sets in this format, such as ``"svmlight"``; None lists all.
+        Format of the data sets to list, such as ``"svmlight"``; None lists all data sets.
 
     Returns
     -------
@@ -128,7 +128,7 @@ def describe(name: str) -> Dataset:
     Raises
     ------
     ValueError
-        If there is no such data set; the error lists all data sets.
+        If there is no such data set. The message lists all data sets.
 
     See Also
     --------
@@ -147,7 +147,7 @@ def describe(name: str) -> Dataset:
 
 
 def folder() -> Path | None:
-    """Find the folder that holds the data sets.
+    """Find the folder that contains the data sets.
 
     Returns
     -------
@@ -193,7 +193,7 @@ def path(name: str, part: str = "train") -> Path:
     Raises
     ------
     FileNotFoundError
-        If the file is missing; the error tells you how to get it.
+        If the file is missing. The message describes how to get it.
 
     See Also
     --------
@@ -220,7 +220,7 @@ def path(name: str, part: str = "train") -> Path:
 def load(name: str, part: str = "train", *, n_jobs: int | None = None) -> SvmlightData:
     """Read a part of a data set in the svmlight format.
 
-    All parts of a data set get the same columns.
+    All parts of a data set have the same columns.
 
     Parameters
     ----------
@@ -264,7 +264,7 @@ def verify(name: str) -> None:
     Raises
     ------
     ValueError
-        If a file differs; the error names it.
+        If a file differs from its checksum. The message names the file.
 
     See Also
     --------

@@ -1,10 +1,10 @@
-"""A limit on the memory that loading a file may take.
+"""Limit the memory that loading a file may take.
 
-A number in a small file, such as a count of columns or classes, must not cause a large allocation. So readers
-claim memory before they allocate it. The claims of a file are limited to ``BASE_BYTES`` plus
-``BYTES_PER_FILE_BYTE`` times its size, or to the limit of the caller (``limit=``) or of the environment
-(``UNKERNEL_LIMIT``); larger claims raise a :class:`LimitError`. The limit applies to the thread that reads
-the file. Threads that read no file can claim any memory.
+A number in a small file, such as a count of columns or classes, must not cause a large allocation. Readers
+therefore claim memory before they allocate it. The default limit of a file is ``BASE_BYTES`` plus
+``BYTES_PER_FILE_BYTE`` times its size. The caller (``limit=``) or the environment (``UNKERNEL_LIMIT``) can
+set another limit. Larger claims raise a :class:`LimitError`. The limit applies to the thread that reads the
+file; other threads can claim any amount of memory.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Allowance:
     file : str
         The name of the file; empty for tables that are built from a model in memory.
     limit : float
-        Bytes that the file may take in total.
+        Number of bytes that the file may take in total.
     """
 
     file: str
@@ -47,13 +47,13 @@ class Allowance:
         return max(self.limit - self._claimed, 0.0)
 
     def claim(self, nbytes: float, purpose: str) -> None:
-        """Claim memory for `purpose`; raise an error if less memory is left."""
+        """Claim memory for `purpose`; raise an error if not enough of the allowance is left."""
         if nbytes > self.left:
             raise self.new_limit_error(f"{purpose} would take {format_bytes(nbytes)}", self._claimed + nbytes)
         self._claimed += nbytes
 
     def new_limit_error(self, reason: str, needed: float) -> Exception:
-        """Return the error for a claim that is too large; `needed` bytes would be enough."""
+        """Return the error for a claim that is too large; a limit of `needed` bytes would be enough."""
         if not self.file:
             return MemoryError(f"{reason}, and the limit is {format_bytes(self.limit)}; raise memory")
         enough = f"{max(1, math.ceil(needed / 1e9)):d}G" if math.isfinite(needed) else "8G"
@@ -83,9 +83,9 @@ def get_allowance() -> Allowance | None:
 
 @contextmanager
 def limit_file(path: str | os.PathLike[str], limit: float | str | None = None) -> Iterator[None]:
-    """Limit the memory of a file while it is read, by its size or by `limit`.
+    """Limit the memory that reading a file may take: to `limit` or, by default, according to its size.
 
-    A nested call keeps the allowance of the outer call.
+    In a nested call, the allowance of the outer call remains in force.
     """
     if _current.get() is not None:
         yield
@@ -103,7 +103,7 @@ def limit_file(path: str | os.PathLike[str], limit: float | str | None = None) -
 
 @contextmanager
 def limit_tables(nbytes: float) -> Iterator[None]:
-    """Limit the memory of tables while they are built."""
+    """Limit the memory that tables may take while they are built."""
     with _set_current(Allowance("", nbytes)):
         yield
 
@@ -118,7 +118,7 @@ def _set_current(allowance: Allowance) -> Iterator[None]:
 
 
 def _compute_default_limit(size: int) -> float:
-    """Return the limit for a file of this size if the caller gives none."""
+    """Return the limit for a file of this size if the caller sets none."""
     if limit := os.environ.get(_ENVIRONMENT_VARIABLE):
         return parse_bytes(limit, _ENVIRONMENT_VARIABLE)
     return BASE_BYTES + BYTES_PER_FILE_BYTE * float(size)

@@ -1,4 +1,4 @@
-"""Read and write files, plain or compressed. The first bytes of a file show its compression."""
+"""Read and write files, plain or compressed. Readers detect the compression from the first bytes."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ Source = str | os.PathLike[str] | IO[bytes] | IO[str]
 
 BLOCK_BYTES = 1 << 22
 
-# Zstandard does not limit the output of a call. Four bytes expand to at most 128 KB, so this number of bytes
-# expands to at most 64 MB.
+# Number of compressed bytes per call of Zstandard, which does not limit its output. Four bytes expand to at
+# most 128 KB, so this many expand to at most 64 MB.
 _ZSTD_INPUT_BYTES = 1 << 11
 
 _SUFFIX_OF_MAGIC = {b"\x1f\x8b": ".gz", b"\xfd7zXZ\x00": ".xz", b"BZh": ".bz2", b"\x28\xb5\x2f\xfd": ".zst"}
@@ -27,7 +27,7 @@ class _Readable(Protocol):
 
 
 def name_of(source: Source) -> str:
-    """Return the name of a file for error messages. Bytes that are not UTF-8 become question marks."""
+    """Return the name of a file for error messages, with question marks for bytes that are not UTF-8."""
     name = os.fspath(source) if isinstance(source, str | os.PathLike) else getattr(source, "name", None)
     if not isinstance(name, str):
         return "<stream>"
@@ -35,10 +35,10 @@ def name_of(source: Source) -> str:
 
 
 def read_blocks(source: Source, size: int = BLOCK_BYTES, *, wait: bool = True) -> Iterator[bytes]:
-    """Yield the bytes of a file, decompressed, in blocks of about `size`; only the last may be shorter.
+    """Yield the decompressed bytes of a file in blocks of about `size` bytes; only the last may be shorter.
 
-    With ``wait=False``, blocks may be shorter: each holds the bytes that a pipe has delivered so far.
-    A compressed file that is damaged or truncated raises a :class:`~unkernel.errors.FormatError`.
+    With ``wait=False``, each block contains the bytes that a pipe has delivered so far, and may be shorter. A
+    compressed file that is damaged or truncated raises a :class:`~unkernel.errors.FormatError`.
     """
     with _open_stream(source, wait) as stream:
         blocks = _decompress(stream, stream.detect_compression(), size)
@@ -46,7 +46,7 @@ def read_blocks(source: Source, size: int = BLOCK_BYTES, *, wait: bool = True) -
 
 
 def read_text(source: Source) -> str:
-    """Return the text of a file; raise a ``FormatError`` with the line if it is not UTF-8."""
+    """Return the text of a file; raise a ``FormatError`` that names the line if it is not UTF-8."""
     try:
         return b"".join(read_blocks(source)).decode()
     except UnicodeDecodeError as error:
@@ -106,7 +106,7 @@ def _decompress(stream: _Stream, compression: str, size: int) -> Iterator[bytes]
 
 
 def _find_decompressor(compression: str) -> Callable[[Any], Any]:
-    """Import a decompressor and return it as a function of a file."""
+    """Import a decompressor; return a function that opens a compressed file for reading."""
     if compression == ".gz":
         import gzip
 
@@ -126,7 +126,7 @@ def _read_plain(stream: _Readable, size: int) -> Iterator[bytes]:
 
 
 def _read_zstd(stream: _Readable) -> Iterator[bytes]:
-    """Yield decompressed blocks. Unlike the reader of zstandard, this function detects truncated files."""
+    """Yield decompressed blocks. Unlike zstandard's own reader, this function detects truncated files."""
     import zstandard
 
     decompressor = zstandard.ZstdDecompressor()
@@ -153,7 +153,7 @@ def _report_damage(blocks: Iterator[bytes], name: str) -> Iterator[bytes]:
     except EOFError:
         raise FormatError(name, 0, 0, "the compressed file ends early; get or write it again") from None
     except _list_damage_errors() as error:
-        # bz2 and gzip report damage as an OSError without an error number, unlike the system.
+        # bz2 and gzip report damage as an OSError without an error number; errors of the system have one.
         if isinstance(error, OSError) and error.errno is not None:
             raise
         raise FormatError(
@@ -162,7 +162,7 @@ def _report_damage(blocks: Iterator[bytes], name: str) -> Iterator[bytes]:
 
 
 def _list_damage_errors() -> tuple[type[Exception], ...]:
-    """Return the errors that decompressors raise; called only when an error is handled."""
+    """Return the errors that decompressors raise; called only in an error handler, to avoid imports."""
     import lzma
     import zlib
 
@@ -186,8 +186,9 @@ def _join_blocks(blocks: Iterable[bytes], size: int) -> Iterator[bytes]:
 def open_writer(target: Source) -> Iterator[Callable[[bytes], object]]:
     """Yield a function that writes bytes to `target`.
 
-    The suffix of a path chooses the compression (.gz, .xz, .bz2, .zst). The file is replaced in one step when
-    the ``with`` block ends without an error. An open file receives the bytes (or text) immediately.
+    The suffix of a path selects the compression (.gz, .xz, .bz2, .zst). The file is replaced in one step when
+    the ``with`` block ends without an error. If `target` is an open file, bytes (or text) are written to it
+    immediately.
     """
     if isinstance(target, str | os.PathLike):
         suffix = os.path.splitext(target)[1]  # noqa: PTH122 (pathlib is slow to import)

@@ -1,4 +1,4 @@
-"""Results as data frames; pandas is optional."""
+"""Return results as data frames. pandas is optional."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sizes of memory as text, and the available memory."""
+"""Parse and format sizes of memory, and find the available memory."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 
 
 def parse_bytes(text: str, argument: str = "memory") -> float:
-    """Return the bytes of a text such as ``200M`` or ``1.5 GB``; K, M, G and T are powers of 1000."""
+    """Return the number of bytes in a text such as ``200M`` or ``1.5 GB``; units are powers of 1000."""
     match = re.fullmatch(
         r"\s*([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*([KMGT]?)B?\s*", text, re.ASCII | re.IGNORECASE
     )
@@ -32,7 +32,7 @@ def format_bytes(nbytes: float) -> str:
 
 
 def available_bytes() -> int:
-    """Return the bytes that this process can still allocate without swapping; 0 if unknown."""
+    """Return the number of bytes that this process can still allocate without swapping; 0 if unknown."""
     limits = [
         limit for limit in (_count_system_bytes(), _count_cgroup_bytes(), _count_process_bytes()) if limit > 0
     ]
@@ -58,7 +58,7 @@ def _count_cgroup_bytes() -> int:
 
 
 def _count_process_bytes() -> int:
-    """Return the bytes left by ``ulimit -v``; 0 if there is no such limit."""
+    """Return the number of bytes that ``ulimit -v`` still allows; 0 if there is no such limit."""
     with contextlib.suppress(ImportError, OSError, ValueError, IndexError):
         import resource
 

@@ -1,7 +1,7 @@
-"""HTML for notebooks, and reports of models.
+"""Show objects as HTML in notebooks, and write reports of models.
 
-The functions for these tasks are registered by name, and imported at their first call, because they need
-libraries that loading a model and predicting do not need.
+The functions for these tasks are registered by name and imported at their first call. They need libraries
+that are not needed for loading a model and predicting.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _function_names: dict[str, str] = {}
 
 
 def register(task: str, function_name: str) -> None:
-    """Register the function for a task, as ``"module:function"``; it is imported when first used."""
+    """Register a function, written as ``"module:function"``, for a task; it is imported at its first call."""
     _function_names[task] = function_name
 
 
@@ -28,7 +28,7 @@ def is_lazy(X: Any) -> bool:
 
 
 def ask(task: str, *arguments: Any, **options: Any) -> Any:
-    """Call the function that is registered for a task."""
+    """Call the function registered for a task, and return its result."""
     return import_object(_function_names[task])(*arguments, **options)
 
 
@@ -39,10 +39,10 @@ class Page(Protocol):
         """Return the whole page."""
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the page to a file, which is replaced in one step."""
+        """Write the page to a file, replacing an existing file in one step."""
 
     def to_frame(self) -> Any:
-        """Return the measures in the page as a data frame."""
+        """Return the measures that the page contains as a data frame."""
 
 
 class Reportable:
@@ -58,7 +58,7 @@ class Reportable:
         y : array-like of shape (n_samples,)
             The correct labels or values.
         **options
-            Passed on to :func:`~unkernel.report.report`, for example ``costs=(1, 5)``, ``qid`` or ``title``.
+            Options for :func:`~unkernel.report.report`, for example ``costs=(1, 5)``, ``qid`` or ``title``.
 
         Returns
         -------
@@ -73,7 +73,7 @@ class Reportable:
         return page
 
     def _report_subject(self) -> Any:
-        """Return the subject of the report, or a dict that maps its name to the subject."""
+        """Return the object to report on, or a dict that maps a name to it."""
         return self
 
 

@@ -1,4 +1,4 @@
-"""The number of threads for ``n_jobs``."""
+"""Convert ``n_jobs`` to a number of threads."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ _CPU_QUOTA = "/sys/fs/cgroup/cpu.max"
 def thread_count(n_jobs: SupportsIndex | None) -> int:
     """Return the number of threads for ``n_jobs``, by scikit-learn's rules.
 
-    None means one thread, -1 all cores that this process may use, -2 all of them but one, and so on.
+    None means one thread, -1 means all cores that this process may use, -2 means all of them but one, and so
+    on.
 
     Examples
     --------
@@ -41,7 +42,7 @@ def _check_whole_number(n_jobs: SupportsIndex) -> int:
 
 
 def available_cores() -> int:
-    """Return the cores that this process may use, by its CPU affinity and its container's CPU limit."""
+    """Return the number of cores that the CPU affinity and the container's CPU limit allow this process."""
     try:
         cores = len(os.sched_getaffinity(0))
     except (AttributeError, OSError):  # on macOS and Windows

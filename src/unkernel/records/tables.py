@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True)
 class Table:
-    """Columns of equal length. A column is a float64 array, a stream of Arrow arrays, or a list of objects.
-    """
+    """Columns of equal length; each is a float64 array, a stream of Arrow arrays, or a list of objects."""
 
     columns: list[Any]
     n_rows: int

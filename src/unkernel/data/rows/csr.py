@@ -1,8 +1,8 @@
 """Sparse rows that need only numpy.
 
 Models and engines need the arrays of a sparse matrix, but no arithmetic. They store the arrays in
-:class:`CsrRows`, so that loading a compiled model and predicting need no scipy. :func:`canonical_rows`
-converts matrices and arrays to such rows.
+:class:`CsrRows`, and therefore load models and predict without scipy. :func:`canonical_rows` converts
+matrices and arrays to such rows.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ class CsrRows:
     Attributes
     ----------
     indptr : (rows + 1,) int32 or int64
-        The offsets of the rows in the entries.
+        The offset of each row in the entries.
     indices : (entries,) of the same type
-        The columns of the entries, strictly ascending in each row.
+        The column of each entry, strictly ascending within each row.
     data : (entries,) float64
-        The values of the entries.
+        The value of each entry.
     shape : (rows, columns)
 
     Examples
@@ -51,7 +51,7 @@ class CsrRows:
 
     @classmethod
     def of(cls, indptr: Any, indices: Any, data: Any, n_columns: int) -> CsrRows:
-        """Make rows from valid arrays; indices become 32-bit integers if all of them fit."""
+        """Return rows made from valid arrays; indices become 32-bit integers if all of them fit."""
         narrow = len(indices) <= _LARGEST_INT32 and n_columns <= _LARGEST_INT32
         index_type = np.int32 if narrow else np.int64
         return cls(
@@ -97,12 +97,12 @@ class CsrRows:
         return CsrRows(indptr, indices, data, (len(indptr) - 1, self.shape[1]))
 
     def filter_entries(self, entries: NDArray[np.bool_]) -> CsrRows:
-        """Return the rows with only the entries for which the mask is true."""
+        """Return rows that contain only the entries for which the mask is true."""
         counts = np.concatenate([[0], np.cumsum(entries)]).astype(self.indptr.dtype)
         return self._with(counts[self.indptr], self.indices[entries], self.data[entries])
 
     def select_columns(self, columns: NDArray[np.int64]) -> CsrRows:
-        """Return rows with only the given ascending columns, which are renumbered from 0."""
+        """Return rows with only the given columns, in ascending order and renumbered from 0."""
         positions = np.searchsorted(columns, self.indices)
         is_selected = positions < len(columns)
         is_selected[is_selected] = columns[positions[is_selected]] == self.indices[is_selected]
@@ -134,7 +134,7 @@ class CsrRows:
         return result
 
     def to_scipy(self) -> sparse.csr_matrix:
-        """Return the rows as a scipy matrix, which shares the arrays if possible."""
+        """Return the rows as a scipy matrix that shares the arrays if possible."""
         from scipy import sparse
 
         arrays = (self.data, self.indices, self.indptr)
@@ -145,7 +145,7 @@ class CsrRows:
 
 
 def stack_rows(parts: Sequence[CsrRows]) -> CsrRows:
-    """Return the rows of all parts, one part below the other; the result is as wide as the widest part."""
+    """Return the rows of all parts in sequence; the result has as many columns as the widest part."""
     counts = np.concatenate([[0], *(np.diff(part.indptr) for part in parts)])
     return CsrRows.of(
         np.cumsum(counts, dtype=np.int64),
@@ -158,8 +158,8 @@ def stack_rows(parts: Sequence[CsrRows]) -> CsrRows:
 def narrow(rows: Any) -> CsrRows:
     """Return rows with 32-bit indices, for engines that only look up known columns.
 
-    Column numbers beyond 32 bits become the largest 32-bit number. More than 2^31 entries raise a
-    ``ValueError``.
+    Larger column numbers become the largest 32-bit number, which is no known column. More than 2^31 entries
+    raise a ``ValueError``.
     """
     if rows.nnz > _LARGEST_INT32:
         raise ValueError("rows with more than 2^31 entries are too many at once; split them")
@@ -179,7 +179,7 @@ def canonical_rows(X: Any) -> CsrRows:
     Parameters
     ----------
     X : CsrRows, array or sparse matrix of shape (rows, columns)
-        ``CsrRows`` are returned unchanged. A matrix that already has this form is not copied.
+        ``CsrRows`` are returned unchanged. A matrix in canonical form is not copied.
     """
     if isinstance(X, CsrRows):
         return X
@@ -187,12 +187,12 @@ def canonical_rows(X: Any) -> CsrRows:
 
 
 def _from_dense(X: NDArray[np.float64]) -> CsrRows:
-    if len(X) == 1:  # for one row, the general way below takes much longer
+    if len(X) == 1:  # a faster way for a single row
         row: NDArray[np.float64] = X[0]
         (columns,) = row.nonzero()
         return CsrRows.of(np.array([0, len(columns)]), columns, row[columns], len(row))
     is_nonzero = X != 0
-    if is_nonzero.all():  # without the search for nonzero columns, which is slow
+    if is_nonzero.all():  # skips the slow search for nonzero columns
         columns = np.tile(np.arange(X.shape[1], dtype=np.int32), len(X))
         return CsrRows.of(X.shape[1] * np.arange(len(X) + 1), columns, X.flatten(), X.shape[1])
     indptr = np.zeros(len(X) + 1, np.int64)
@@ -206,7 +206,7 @@ def _from_sparse(X: Any) -> CsrRows:
     if matrix.dtype != np.float64:
         matrix = matrix.astype(np.float64)
     if not matrix.has_canonical_format:
-        matrix = matrix.copy()  # do not change the matrix of the caller
+        matrix = matrix.copy()  # do not change the caller's matrix
         matrix.sum_duplicates()
     indptr, indices = matrix.indptr, matrix.indices
     if indptr.dtype != indices.dtype:
@@ -220,12 +220,12 @@ def _from_sparse(X: Any) -> CsrRows:
 
 
 def check_sparse(X: Any) -> None:
-    """Check a sparse matrix before scipy converts it; scipy reads and writes out of bounds if it is invalid.
+    """Check a sparse matrix before scipy converts it: scipy accesses memory out of bounds if it is invalid.
 
     Raises
     ------
     ValueError
-        If the arrays of the matrix do not fit its shape or each other.
+        If the arrays of the matrix do not match its shape or each other.
     """
     if not is_sparse(X):
         return

@@ -1,4 +1,4 @@
-"""Check the rows of callers, like ``check_array`` of scikit-learn, without scikit-learn."""
+"""Check the rows that callers pass, like scikit-learn's ``check_array``, but without scikit-learn."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _DOUBLE_BYTES = 8
 
 
 def check_rows(X: Any, *, min_rows: int = 1, min_columns: int = 1) -> CsrRows:
-    """Check that the rows of a caller are a table of finite numbers, and return them in canonical form.
+    """Check that rows are a table of finite numbers, and return them in canonical form.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ def check_rows(X: Any, *, min_rows: int = 1, min_columns: int = 1) -> CsrRows:
 def plain_rows(X: Any, width: int | None = None) -> CsrRows | None:
     """Return rows in canonical form if they are a plain table of finite numbers; otherwise None.
 
-    With `width`, the table must have this number of columns. For all other tables, the caller uses
+    If `width` is given, the table must have this number of columns. For any other table, the caller must use
     :func:`check_rows`, which takes many times longer than predicting one row.
 
     >>> plain_rows(np.array([[0.0, 2.0]])).indices.tolist()
@@ -71,12 +71,12 @@ def _from_list(X: Any) -> NDArray[Any] | None:
         return None
     try:
         return np.asarray(X)
-    except (ValueError, TypeError, OverflowError):  # check_rows raises an error with the reason
+    except (ValueError, TypeError, OverflowError):  # check_rows will raise an error that gives the reason
         return None
 
 
 def check_inputs(*inputs: Any) -> None:
-    """Raise an error for inputs that libraries do not check: malformed sparse matrices and masked values."""
+    """Raise an error for malformed sparse matrices and masked values, which scikit-learn does not check."""
     for X in inputs:
         check_sparse(X)
         if isinstance(X, np.ma.MaskedArray) and X.mask.any():
@@ -86,7 +86,7 @@ def check_inputs(*inputs: Any) -> None:
 
 
 def _unwrap_frame(X: Any) -> Any:
-    """Return the table of a data frame: missing values become NaN, sparse columns stay sparse."""
+    """Return the table of a data frame; missing values become NaN, and sparse columns remain sparse."""
     pandas = sys.modules.get("pandas")
     if pandas is None or not isinstance(X, pandas.DataFrame):
         return X
@@ -127,7 +127,7 @@ def _check_real(dtype: np.dtype[Any]) -> None:
 
 def _check_finite(values: NDArray[np.float64]) -> None:
     with np.errstate(over="ignore", invalid="ignore"):
-        # One fast pass. A sum of finite values may overflow; then the slower checks follow.
+        # A fast pass first. A sum of finite values may overflow; only then are the slower checks needed.
         if np.isfinite(values.sum()):
             return
     if np.isnan(values).any():

@@ -1,4 +1,4 @@
-"""Rows that need not fit into memory: svmlight files, packed into a file that learners read in passes."""
+"""Rows that need not fit into memory: svmlight files, packed into a file that learners read many times."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ PathLike = str | os.PathLike[str]
 OnProgress = Callable[[float, int], None]
 
 _PART_BYTES = 1 << 24
-_LARGEST_INDEX = 2**32 - 2  # because the number of columns is a 32-bit integer
+_LARGEST_INDEX = 2**32 - 2  # the number of columns must fit into 32 bits
 
 
 @dataclass(frozen=True, eq=False)
 class RowFile:
-    """Rows in a file, ready for passes over all of them.
+    """Rows in a file, ready to be read in passes over all rows.
 
     Attributes
     ----------
     store : BlockFile
-        The rows. Its columns are the indices of the sources: if these start at 1, column 0 is empty and
-        ``store.features`` is ``n_features + 1``; learners drop its weight.
+        The rows. Columns are numbered like the indices in the sources. If indices start at 1, column 0 is
+        empty and ``store.features`` is ``n_features + 1``; learners drop the weight of column 0.
     y : ndarray of float64
         The labels.
     qid : ndarray of int64, or None
@@ -44,9 +44,9 @@ class RowFile:
     zero_based : bool
         Whether the first feature has the number 0.
     n_features : int
-        Number of features, as ``read_svmlight(...).X.shape[1]``.
+        Number of features, equal to ``read_svmlight(...).X.shape[1]``.
     sources : tuple of Path
-        The source files, in order.
+        The source files, in the order in which they were read.
     path : Path
         The file of the packed rows.
     """
@@ -76,16 +76,16 @@ def open_rows(
     n_jobs: int | None = None,
     on_progress: OnProgress | None = None,
 ) -> RowFile:
-    """Open svmlight files of any size as rows to learn from.
+    """Open svmlight files of any size as training rows.
 
-    Sources are read once, in bounded memory, and packed into a file (docs/formats/rows.md). Later calls
-    use that file again unless the size or the modification time of a source has changed.
+    The sources are read once, in bounded memory, and packed into a file (docs/formats/rows.md). Later calls
+    reuse this file unless the size or the modification time of a source has changed.
 
     Parameters
     ----------
     sources : path, pattern, or list of paths
-        Files for ``read_svmlight``. Several files are one data set: in the order of the list, or sorted by
-        name if they match a pattern such as ``"day-*.svm.gz"``.
+        Files in the format of ``read_svmlight``. Several files form one data set. Their order is the order of
+        the list or, for a pattern such as ``"day-*.svm.gz"``, the order of their names.
     cache : path, default=None
         The file for the packed rows; None appends ``.rows`` to the name of the first source.
     zero_based, n_features, n_jobs
@@ -107,7 +107,7 @@ def open_rows(
     paths = source_paths(sources)
     target = Path(f"{paths[0]}.rows" if cache is None else cache)
     options = _Options(zero_based, n_features, n_jobs)
-    index_range(n_features, zero_based)  # checks the options, even if no source is read
+    index_range(n_features, zero_based)  # raises a ValueError for invalid options, even if no source is read
     _check_to_overwrite(target, paths)
     current = [_make_stamp(path, target) for path in paths]
     reusable = _find_reusable(target, current, paths, options)
@@ -178,7 +178,7 @@ def _find_reusable(
         footer = opened.footer
         if list(footer.sources) != current or footer.rounded:
             return None
-        # An index 0 is an error now: the sources are read again to find its line.
+        # An index 0 is an error with these options. Read the sources again to find its line.
         if options.zero_based is False and footer.has_zero_index:
             return None
         return _make_row_file(opened, target, paths, options)
@@ -213,7 +213,7 @@ def _make_row_file(opened: OpenRows, target: Path, paths: list[Path], options: _
 
 def _build(target: Path, paths: list[Path], options: _Options, on_progress: OnProgress | None) -> None:
     with _open_rows_file(target) as file:
-        # Stamps are taken before reading, so that changes while reading are detected later.
+        # Take the stamps before reading: changes during reading are then detected later.
         stamps = [_make_stamp(path, target) for path in paths]
         writer = RowWriter(file)
         reader = _SourceReader(paths, options)
@@ -231,7 +231,7 @@ def _build(target: Path, paths: list[Path], options: _Options, on_progress: OnPr
 
 
 class _SourceReader:
-    """Reads source files one by one, and records their largest index and whether they have queries."""
+    """Reads source files one by one; records the largest index, and whether rows have query numbers."""
 
     def __init__(self, paths: Sequence[Path], options: _Options) -> None:
         self._paths = paths
@@ -243,7 +243,7 @@ class _SourceReader:
         self.largest_index_line = 0
 
     def parts(self) -> Iterator[tuple[SvmlightPart, float]]:
-        """Yield each part and the fraction of all bytes read so far."""
+        """Yield each part, and the fraction of all bytes that have been read so far."""
         sizes = [path.stat().st_size for path in self._paths]
         total = max(1, sum(sizes))
         for number, path in enumerate(self._paths):
@@ -283,7 +283,7 @@ def _get_position(file: IO[bytes]) -> int:
 
 @contextlib.contextmanager
 def _open_rows_file(target: Path) -> Iterator[IO[bytes]]:
-    """Open a file that replaces the target when it is complete; errors while writing name a remedy."""
+    """Yield a file that replaces the target when it is complete; errors while writing name a remedy."""
     has_begun = False
     try:
         with replace_file(target) as file:

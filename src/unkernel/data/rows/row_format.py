@@ -1,6 +1,6 @@
-"""The ``.rows`` file: packed rows that are read block by block; docs/formats/rows.md describes the format.
+"""Read and write ``.rows`` files: packed rows, read block by block. docs/formats/rows.md specifies them.
 
-Files are not trusted. This module checks the footer, the size and the checksums of a file; the core checks
+Files are not trusted. This module checks the footer, the size and the checksums of a file. The core checks
 the index and the blocks.
 """
 
@@ -23,7 +23,7 @@ from unkernel.data.files import name_of
 from unkernel.errors import FormatError
 
 VERSION = 1
-_KIND = b"unkernel rows "  # common to all versions
+_KIND = b"unkernel rows "  # files of all versions begin with these bytes
 _MAGIC = _KIND + b"%d\n" % VERSION
 _BLOCKS_BEGIN = 64
 _TAIL_BYTES = 8 + 8 + len(_MAGIC)  # length and checksum of the footer, and the magic bytes
@@ -37,7 +37,7 @@ Int64s = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class SourceStamp:
-    """The state of a source file at packing time. The path is relative to the folder of the rows."""
+    """The state of a source file when it was packed. Its path is relative to the folder of the rows file."""
 
     path: str
     size: int
@@ -52,16 +52,16 @@ class Footer:
     blocks: int
     entries: int
     has_queries: bool
-    n_features: int  # the largest index + 1, also if indices start at 1
-    largest_index_file: str  # the source file with the largest index
+    n_features: int  # the largest index + 1, even if indices start at 1
+    largest_index_file: str  # the source file that contains the largest index
     largest_index_line: int
     has_zero_index: bool
-    rounded: bool  # earlier versions rounded values to single precision
+    rounded: bool  # True in files of earlier versions, which rounded values to single precision
     sources: tuple[SourceStamp, ...]
 
 
 class RowWriter:
-    """Writes rows to an open file part by part; only labels and queries stay in memory until the end."""
+    """Writes rows to an open file part by part; only labels and query numbers stay in memory to the end."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
@@ -84,7 +84,7 @@ class RowWriter:
         return bool(self._queries)
 
     def finish(self, **source_fields: Any) -> None:
-        """Write the arrays and the footer; `source_fields` are the fields of the footer about the sources."""
+        """Write the arrays and the footer; `source_fields` are the footer's fields about the sources."""
         self._packer.finish()
         self._file.write(self._packer.take().data)
         index = self._packer.index
@@ -151,7 +151,7 @@ class OpenRows:
         raise self.error("the footer is not one of this version")
 
     def _parse_footer(self, content: dict[str, Any]) -> Footer:
-        """Return the footer, after checking the types and signs of its fields and of its `sources`."""
+        """Return the footer; check the types and signs of its fields and of its `sources`."""
         try:
             sources = tuple(SourceStamp(**source) for source in content["sources"])
             footer = Footer(**{name: content[name] for name in Footer.__annotations__} | {"sources": sources})
@@ -162,7 +162,7 @@ class OpenRows:
         return footer
 
     def _find_blocks_end(self) -> int:
-        """Return the offset at which the blocks end and the arrays begin, from the size of the arrays."""
+        """Return the offset at which blocks end and arrays begin, computed from the size of the arrays."""
         footer = self.footer
         array_bytes = 8 * (
             footer.rows * (2 if footer.has_queries else 1) + _INTEGERS_PER_BLOCK * footer.blocks

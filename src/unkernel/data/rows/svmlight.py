@@ -32,8 +32,8 @@ class SvmlightData:
     Attributes
     ----------
     X : scipy.sparse.csr_matrix of shape (n_rows, n_features)
-        The rows: sorted indices, no duplicate or zero entries; indices are int32 if they fit, otherwise
-        int64.
+        The rows, with sorted indices and without duplicate or zero entries. Indices are int32 if they fit,
+        otherwise int64.
     y : ndarray of float64
         The labels.
     qid : ndarray of int64, or None
@@ -85,13 +85,13 @@ def read_svmlight(
     Parameters
     ----------
     path_or_file : path, or open binary or text file
-        Plain text, or text compressed by gzip, xz, bzip2 or Zstandard; the
-        content determines the compression, not the name.
+        Plain text, or text compressed by gzip, xz, bzip2 or Zstandard. The compression is detected from the
+        content, not from the name.
     n_features : int, default=None
-        Number of columns; None uses the largest index. Set it when you read a test file, so that the file
-        gets the columns of the training file.
+        Number of columns; None means that the largest index determines it. For a test file, pass the number
+        of columns of the training file.
     zero_based : bool or "auto", default="auto"
-        Whether indices start at 0 instead of 1; "auto" means 0 if the file uses index 0.
+        Whether indices start at 0 instead of 1. With "auto", they start at 0 if the file has an index 0.
     dtype : {float64, float32}, default=float64
         Type of the values.
     n_jobs : int, default=None
@@ -105,7 +105,7 @@ def read_svmlight(
     Raises
     ------
     FormatError
-        If a line is malformed (the error names the first one), or if there are no rows.
+        If a line is malformed, or if there are no rows. The message names the first malformed line.
     OSError
         If the file cannot be read.
 
@@ -153,13 +153,13 @@ class SvmlightPart:
     Attributes
     ----------
     X : scipy.sparse.csr_matrix of shape (n_rows, largest_index + 1)
-        The rows. Columns are the indices of the file: if these start at 1, column 0 is empty.
+        The rows. Columns are numbered like the indices of the file: if these start at 1, column 0 is empty.
     y : ndarray of float64
         The labels.
     qid : ndarray of int64, or None
         The query numbers, if the rows have them.
     has_zero_index : bool
-        Whether the file has used index 0 so far.
+        Whether index 0 has occurred so far.
     largest_index : int
         The largest index so far; -1 if there was no index.
     largest_index_line : int
@@ -201,7 +201,7 @@ def read_svmlight_parts(
     path_or_file : path, or open binary or text file
         Plain or compressed text, as for :func:`~unkernel.read_svmlight`.
     n_features : int, default=None
-        Number of columns; larger indices are errors. None allows any.
+        Number of columns; larger indices are errors. None allows any index.
     zero_based : bool or "auto", default="auto"
         Whether indices start at 0 instead of 1.
     part_bytes : int, default=67108864
@@ -212,8 +212,8 @@ def read_svmlight_parts(
     Returns
     -------
     iterator of SvmlightPart
-        The rows, in the order of the file. The errors of :func:`~unkernel.read_svmlight` are raised when the
-        iterator reaches the malformed line.
+        The rows in the order of the file. Errors are the same as in :func:`~unkernel.read_svmlight`; they are
+        raised when the iterator reaches the malformed line.
 
     See Also
     --------
@@ -272,7 +272,7 @@ def _make_parser(
 ) -> SvmlightParser:
     smallest, largest = index_range(n_features, zero_based)
     threads = thread_count(n_jobs)
-    # A single thread parses pieces that fit into its cache. Several threads divide a block evenly.
+    # Give a single thread pieces that fit into its cache. Several threads divide a whole block evenly.
     piece_bytes = _CACHED_BYTES if threads == 1 else max(_CACHED_BYTES, BLOCK_BYTES // threads)
     return SvmlightParser(name, threads, piece_bytes, smallest, largest)
 
@@ -304,7 +304,7 @@ def index_range(n_features: int | None, zero_based: ZeroBased) -> tuple[int, int
 def _count_columns(parser: SvmlightParser, name: str, n_features: int | None, first_index: int) -> int:
     n_columns = max(0, parser.largest_index - first_index + 1)
     if n_features is not None and n_columns > n_features:
-        # With zero_based="auto", only the end of the file shows whether indices start at 0.
+        # With zero_based="auto", indices are known to start at 0 or 1 only at the end of the file.
         reason = (
             f"index {parser.largest_index} is beyond {n_features - 1}, the last that n_features={n_features} "
             "allows in a file with an index 0; allow more features"
@@ -330,5 +330,5 @@ def _to_csr(offsets: Int64s, indices: Int64s, values: npt.NDArray[Any], columns:
     X.has_sorted_indices = True
     X.has_canonical_format = True
     if values.dtype != np.float64:
-        X.eliminate_zeros()  # values that became 0 in the narrower type
+        X.eliminate_zeros()  # removes values that became 0 in the narrower type
     return X

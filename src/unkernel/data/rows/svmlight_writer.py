@@ -29,16 +29,16 @@ def write_svmlight(
 ) -> None:
     """Write rows in the svmlight (LIBSVM) format.
 
-    Numbers are written so that reading the file gives exactly the same values.
+    Numbers are written with enough digits: reading the file gives exactly the same values.
 
     Parameters
     ----------
     path_or_file : path, or open binary or text file
-        The file to write. The suffix of a path chooses the compression: .gz, .xz, .bz2 or .zst. A file is
-        replaced in one step, or left unchanged if writing fails.
+        The file to write. The suffix of a path selects the compression: .gz, .xz, .bz2 or .zst. An existing
+        file is replaced in one step, or left unchanged if writing fails.
     X : array or sparse matrix of shape (n_rows, n_features)
-        Finite numbers. Zeros are not written; if the last columns hold only zeros, read the file with
-        ``n_features``.
+        Finite numbers. Zeros are not written. If the last columns contain only zeros, set ``n_features`` when
+        you read the file.
     y : array of shape (n_rows,)
         Finite labels.
     qid : array of int of shape (n_rows,), default=None
@@ -46,7 +46,7 @@ def write_svmlight(
     zero_based : bool, default=False
         Whether the first column has the number 0 instead of 1. Read such a file with ``zero_based=True``.
     comment : str, default=None
-        Text for the beginning of the file; a ``#`` is put before each line.
+        Text to write at the beginning of the file, with a ``#`` before each line.
 
     See Also
     --------

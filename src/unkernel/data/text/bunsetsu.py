@@ -24,9 +24,9 @@ class Morpheme(NamedTuple):
     surface : str
         Written form of the morpheme.
     reading : str
-        Its reading in kana.
+        Reading of the morpheme in kana.
     lemma : str
-        Its dictionary form.
+        Dictionary form of the morpheme.
     pos : str
         Part of speech.
     subpos : str
@@ -57,7 +57,7 @@ class Morpheme(NamedTuple):
 
 
 class SkippedSentence(NamedTuple):
-    """A sentence that was skipped: the line and column of the error, and its reason."""
+    """A sentence that was skipped: the line, the column and the reason of the error."""
 
     line: int
     column: int
@@ -73,11 +73,11 @@ class BunsetsuSentence(DrawnSentence):
     bunsetsu : tuple of tuples of Morpheme
         The morphemes of each bunsetsu.
     heads : tuple of int
-        For each bunsetsu the number of its head, counted from 0; -1 for the root.
+        The number of the head of each bunsetsu, counted from 0; -1 for the root.
     types : str
-        For each bunsetsu one letter, the type of its dependency (D, P, I or A).
+        One letter per bunsetsu: the type of its dependency (D, P, I or A).
     source : str
-        The lines of the file, from the comments to ``EOS``.
+        The sentence's lines in the file, from the comments to ``EOS``.
 
     See Also
     --------
@@ -143,20 +143,20 @@ class BunsetsuCorpus(Corpus[BunsetsuSentence]):
     r"""Japanese sentences segmented into bunsetsu, with their dependencies.
 
     A corpus is a sequence of :class:`BunsetsuSentence`: use ``len(corpus)`` and ``corpus[3]``. Indexing with
-    a slice or a list of indices (``corpus[3:7]``, ``corpus[[3, 7]]``) returns a new corpus. Read one with
-    :func:`read_bunsetsu`.
+    a slice or a list of indices (``corpus[3:7]``, ``corpus[[3, 7]]``) returns a new corpus. Read a corpus
+    with :func:`read_bunsetsu`.
 
-    All parameters but the first are attributes, too.
+    All parameters except the first are also attributes.
 
     Parameters
     ----------
     text : BunsetsuText
         The text of the file.
     heads : ndarray of int32
-        For all bunsetsu, sentence after sentence: the number of the head, counted from 0 within the sentence,
-        and -1 for a root.
+        The head of each bunsetsu of all sentences: its number, counted from 0 within the sentence; -1 for a
+        root.
     types : bytes
-        For each bunsetsu one letter, the type of its dependency.
+        One letter per bunsetsu: the type of its dependency.
     name : str
         Name of the file in error messages.
 
@@ -199,7 +199,7 @@ class BunsetsuCorpus(Corpus[BunsetsuSentence]):
     def __getitem__(
         self, index: int | slice | Sequence[int] | NDArray[Any]
     ) -> BunsetsuSentence | BunsetsuCorpus:
-        """Return a sentence, or a corpus of the sentences that a slice or a list of numbers selects."""
+        """Return a sentence; for a slice or a list of numbers, return a corpus of these sentences."""
         if not isinstance(index, int | np.integer) or isinstance(index, bool):
             chosen = np.arange(len(self))[index]
             if chosen.ndim != 1:
@@ -225,12 +225,12 @@ class BunsetsuCorpus(Corpus[BunsetsuSentence]):
 
     @cached_property
     def first_bunsetsu(self) -> NDArray[np.int64]:
-        """The first bunsetsu of each sentence, followed by the total number."""
+        """The number of the first bunsetsu of each sentence, followed by the total number of bunsetsu."""
         return np.asarray(self._text.first_bunsetsu)
 
     @property
     def skipped(self) -> list[SkippedSentence]:
-        """The sentences that ``on_error="skip"`` skipped, each with its line and the reason."""
+        """The sentences skipped because of ``on_error="skip"``, each with its line and the reason."""
         return [SkippedSentence(*fault) for fault in self._text.skipped]
 
     def with_heads(self, heads: ArrayLike, types: bytes | None = None) -> BunsetsuCorpus:
@@ -239,7 +239,7 @@ class BunsetsuCorpus(Corpus[BunsetsuSentence]):
         Parameters
         ----------
         heads : array-like of int
-            The heads of all bunsetsu, as in ``heads``.
+            The heads of all bunsetsu, in the form of the attribute ``heads``.
         types : bytes, default=None
             The types of the dependencies; None makes all of them D.
 
@@ -270,21 +270,21 @@ class BunsetsuCorpus(Corpus[BunsetsuSentence]):
 
 
 def parse_corpus(data: bytes, file: str, *, line: int, skip: bool) -> BunsetsuCorpus:
-    """Parse sentences; `line` is the number of their first line in the file."""
+    """Return a corpus of parsed sentences; `line` is the number of their first line in the file."""
     text = BunsetsuText(data, file, line, skip)
     return BunsetsuCorpus(text, np.asarray(text.heads), text.types, file)
 
 
 def read_bunsetsu(source: Source, *, on_error: str = "raise") -> BunsetsuCorpus:
-    r"""Read Japanese sentences with bunsetsu and dependencies, as KNP and CaboCha write them.
+    r"""Read Japanese sentences with bunsetsu and dependencies, in the formats of KNP and CaboCha.
 
     Parameters
     ----------
     source : path or file object
-        UTF-8 text, plain or compressed by gzip, xz, bzip2 or Zstandard; the
-        content determines the compression, not the name.
+        UTF-8 text, plain or compressed by gzip, xz, bzip2 or Zstandard. The compression is detected from the
+        content, not from the name.
     on_error : {"raise", "skip"}, default="raise"
-        How malformed sentences are handled: "raise" raises a FormatError for the first one, "skip" skips them
+        How malformed sentences are handled. "raise" raises a FormatError at the first one; "skip" skips them
         and lists them in ``BunsetsuCorpus.skipped``.
 
     Returns
@@ -295,7 +295,7 @@ def read_bunsetsu(source: Source, *, on_error: str = "raise") -> BunsetsuCorpus:
     Raises
     ------
     FormatError
-        If the file is malformed; the error names the line and the column.
+        If the file is malformed. The message names the line and the column.
 
     See Also
     --------
@@ -319,7 +319,7 @@ def read_bunsetsu(source: Source, *, on_error: str = "raise") -> BunsetsuCorpus:
 def read_bunsetsu_parts(
     source: Source, *, on_error: str = "raise", part_bytes: int = 1 << 22
 ) -> Iterator[BunsetsuCorpus]:
-    r"""Read bunsetsu sentences of a file of any length in parts of bounded size.
+    r"""Read bunsetsu sentences from a file of any length, in parts of bounded size.
 
     Parameters
     ----------
@@ -333,7 +333,7 @@ def read_bunsetsu_parts(
     Returns
     -------
     iterator of BunsetsuCorpus
-        Whole sentences. The concatenated texts of all parts are the file.
+        Whole sentences. The concatenated texts of all parts equal the file.
 
     See Also
     --------
@@ -377,5 +377,5 @@ BunsetsuSource = Source | BunsetsuCorpus
 
 
 def as_corpus(source: BunsetsuSource) -> BunsetsuCorpus:
-    """Read a corpus from a source; a source that is a corpus is returned unchanged."""
+    """Return a corpus read from a source; return a corpus unchanged."""
     return source if isinstance(source, BunsetsuCorpus) else read_bunsetsu(source)

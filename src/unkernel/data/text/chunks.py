@@ -32,16 +32,16 @@ _ENDS_A_FIELD = re.compile(r"[ \t\n\r\0]")
 class ChunkSentence(ColumnSentence):
     """A sentence of a ``ChunkCorpus``: its words, their attributes and their tags.
 
-    Sentences are immutable. You get them by indexing a corpus.
+    Sentences are immutable. To get sentences, index a corpus.
 
     Parameters
     ----------
     source : ColumnText
-        The text that holds the sentence.
+        The text that contains the sentence.
     number : int
-        Number of the sentence in that text, counted from 0.
+        Number of the sentence in the text, counted from 0.
     tagged : bool
-        Whether the last column holds tags.
+        Whether the last column contains tags.
 
     See Also
     --------
@@ -68,7 +68,7 @@ class ChunkSentence(ColumnSentence):
 
     @property
     def pos(self) -> list[str] | None:
-        """The parts of speech: the second column, or None if there is no second column besides the tags."""
+        """The parts of speech: the second column, or None if there is none or if it contains the tags."""
         return self._get_column(1) if self._source.columns - self._tagged > 1 else None
 
     @property
@@ -87,7 +87,7 @@ class ChunkSentence(ColumnSentence):
         Returns
         -------
         str
-            The line.
+            A line with the words and brackets.
 
         Examples
         --------
@@ -125,13 +125,13 @@ class ChunkCorpus(ColumnCorpus[ChunkSentence]):
     """Sentences with one tag per word, for chunking and named-entity recognition.
 
     A corpus is an immutable sequence of :class:`ChunkSentence`: use ``len(corpus)``, ``corpus[0]`` and ``for
-    sentence in corpus``. Indexing with a slice or a list of indices returns a new corpus. Read one with
+    sentence in corpus``. Indexing with a slice or a list of indices returns a new corpus. Read a corpus with
     :func:`read_chunks`, or make one with :meth:`from_words`.
 
     Attributes
     ----------
     tagged : bool
-        Whether the last column holds tags.
+        Whether the last column contains tags.
 
     See Also
     --------
@@ -196,7 +196,7 @@ class ChunkCorpus(ColumnCorpus[ChunkSentence]):
         Parameters
         ----------
         tags : sequence of str, or one sequence of str per sentence
-            The tags, which replace the existing tags or become a new last column.
+            The new tags. They replace the existing tags, or become a new last column.
 
         Returns
         -------
@@ -208,7 +208,7 @@ class ChunkCorpus(ColumnCorpus[ChunkSentence]):
         return changed
 
     def _with_tags(self, numbers: NDArray[np.int32], names: list[str]) -> Self:
-        """Return a copy with other tags; `numbers` has the index into `names` of each word's tag."""
+        """Return a copy with other tags; `numbers` has each word's tag as an index into `names`."""
         column = self.n_columns - self.tagged
         text = self._text.replace_column(column, numbers, names) if len(self) else self._text
         return self._of(text, True)
@@ -227,7 +227,7 @@ class ChunkCorpus(ColumnCorpus[ChunkSentence]):
         words : sequence of sequences of str
             The words of each sentence; they must not contain spaces.
         *columns : sequences of sequences of str
-            Further attributes of each word, such as its part of speech, one column each.
+            Further columns, such as parts of speech, with one value per word.
         tags : sequence of sequences of str, default=None
             The tags.
 
@@ -263,13 +263,13 @@ def read_chunks(
     Parameters
     ----------
     source : path, or open binary or text file
-        UTF-8 text, plain or compressed by gzip, xz, bzip2 or Zstandard; the
-        content determines the compression, not the name.
+        UTF-8 text, plain or compressed by gzip, xz, bzip2 or Zstandard. The compression is detected from the
+        content, not from the name.
     tagged : bool or "auto", default="auto"
-        Whether the last column holds tags. "auto" assumes tags if there are three columns or more.
+        Whether the last column contains tags. "auto" assumes tags if there are three or more columns.
     on_error : {"raise", "skip"}, default="raise"
-        How malformed sentences are handled: "raise" raises a FormatError for the first one, "skip" skips
-        them. Skipped sentences stay in the text and are listed in ``ChunkCorpus.skipped``.
+        How malformed sentences are handled. "raise" raises a FormatError at the first one; "skip" skips them.
+        Skipped sentences remain in the text and are listed in ``ChunkCorpus.skipped``.
 
     Returns
     -------
@@ -279,7 +279,7 @@ def read_chunks(
     Raises
     ------
     FormatError
-        If a line has more or fewer columns than the first, or the text is not UTF-8.
+        If a line has more or fewer columns than the first line, or the text is not UTF-8.
     OSError
         If the file cannot be read.
 

@@ -1,8 +1,8 @@
-"""The base of corpora in columns: treebanks (:mod:`.conll`) and chunked text (:mod:`.chunks`).
+"""Base classes of corpora in columns: treebanks (:mod:`.conll`) and chunked text (:mod:`.chunks`).
 
-The native ``ColumnText`` holds the bytes of a file and the offsets of its sentences, tokens and fields.
-Corpora and sentences refer to a ``ColumnText``. A written corpus differs from the file only in replaced
-columns.
+The core's ``ColumnText`` contains the bytes of a file and the offsets of its sentences, tokens and fields.
+Corpora and sentences refer to a ``ColumnText``. When a corpus is written, only replaced columns differ from
+the original file.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ _MEMORY_NAME = "<memory>"
 def read_columns(
     source: Source, format: Format, *, trees: str = "none", on_error: OnError = "raise"
 ) -> ColumnText:
-    """Read a whole file."""
+    """Return the text of a whole file, parsed into columns."""
     skip = check_on_error(on_error)
     return ColumnText(b"".join(read_blocks(source)), name_of(source), format, 0, trees, skip, 1)
 
 
 def parse_text(data: bytes, format: Format, *, name: str = _MEMORY_NAME) -> ColumnText:
-    """Parse a text that is not from a file."""
+    """Return a text that does not come from a file, parsed into columns."""
     return ColumnText(data, name, format, 0, "none", False, 1)
 
 
 def check_skipped(text: ColumnText) -> ColumnText:
-    """Return `text`, whose columns were replaced; ValueError if a reader would now skip other sentences."""
+    """Return a text with replaced columns; ValueError if reading it again would skip other sentences."""
     if text.skip_bad_sentences and (text.trees != "none" or len(text.skipped())):
         reread = ColumnText(text.text, text.file, text.format, 0, text.trees, True, text.first_line)
         if reread.sentences != text.sentences:
@@ -55,7 +55,7 @@ def check_skipped(text: ColumnText) -> ColumnText:
 
 
 def check_on_error(on_error: str) -> bool:
-    """Check the option `on_error`, and return whether malformed sentences are skipped."""
+    """Return whether `on_error` says that malformed sentences are skipped; ValueError if it is invalid."""
     if on_error not in ("raise", "skip"):
         raise ValueError(f"on_error must be 'raise' or 'skip', got {on_error!r}")
     return on_error == "skip"
@@ -71,7 +71,7 @@ def read_column_blocks(
 ) -> Iterator[ColumnText]:
     r"""Read a file of any length as blocks of whole sentences, in bounded memory.
 
-    The concatenated texts of all blocks are the file. Line numbers are those of the file.
+    The concatenated texts of all blocks equal the file. Line numbers refer to the file.
 
     Parameters
     ----------
@@ -79,12 +79,12 @@ def read_column_blocks(
         Plain or compressed, as for :func:`~unkernel.data.read_conllu`.
     format : {"conllu", "conllx", "chunks"}, default="conllu"
     on_error : {"raise", "skip"}, default="raise"
-        How malformed sentences are handled: "raise" raises a FormatError for the first one, "skip" skips them
+        How malformed sentences are handled. "raise" raises a FormatError at the first one; "skip" skips them
         and lists them in ``skipped()`` of their block.
     size : int, default=1 MiB
         Approximate number of bytes per block.
     longest : int, default=64 MiB
-        Largest number of bytes of a sentence. Longer sentences raise a FormatError, also with
+        Largest number of bytes of a sentence. Longer sentences raise a FormatError even with
         ``on_error="skip"``.
 
     Yields
@@ -125,7 +125,7 @@ def split_blocks(
 
 
 class DrawnSentence:
-    """A sentence with a dependency tree, which notebooks show as a picture."""
+    """A sentence with a dependency tree; notebooks show the tree as a picture."""
 
     __slots__ = ()
 
@@ -156,7 +156,7 @@ class Corpus(Sequence[_Sentence], Generic[_Sentence]):
         Returns
         -------
         bytes
-            The bytes that were read, except for columns, heads and types that were replaced.
+            The bytes that were read, with the new columns, heads and types if any were replaced.
         """
         raise NotImplementedError
 
@@ -166,14 +166,14 @@ class Corpus(Sequence[_Sentence], Generic[_Sentence]):
         Parameters
         ----------
         target : path, or open binary or text file
-            The file to write. The suffix of a path chooses the compression: .gz, .xz, .bz2 or .zst. A file is
-            replaced in one step, or left unchanged if writing fails.
+            The file to write. The suffix of a path selects the compression: .gz, .xz, .bz2 or .zst. An
+            existing file is replaced in one step, or left unchanged if writing fails.
         """
         with open_writer(target) as write:
             write(self.to_bytes())
 
     def _repr_html_(self) -> str:
-        """Return the first sentences for notebooks."""
+        """Return drawings of the first sentences as HTML for notebooks."""
         return corpus_html(self)
 
 
@@ -187,7 +187,7 @@ class ColumnSentence:
         self._number = number
 
     def _get_token_range(self) -> tuple[int, int]:
-        """Return the range of the sentence's tokens in the text, from the first to the end (excluded)."""
+        """Return the indices of the sentence's first token and of the token after its last one."""
         return self._source.first_token(self._number), self._source.first_token(self._number + 1)
 
     def _get_column(self, number: int) -> list[str]:
@@ -203,12 +203,12 @@ class ColumnSentence:
         return end - begin
 
     def __str__(self) -> str:
-        """Return the lines of the file, including comments."""
+        """Return the sentence's lines in the file, including comments."""
         return self._source.sentence_text(self._number).decode()
 
     @property
     def _content(self) -> tuple[Any, ...]:
-        """The values that comparison and hashing use."""
+        """The values that are compared and hashed."""
         raise NotImplementedError
 
     def __eq__(self, other: object) -> bool:
@@ -297,12 +297,12 @@ class ColumnCorpus(Corpus[_Sentence]):
 
     @property
     def offsets(self) -> NDArray[np.int64]:
-        """Begins of sentences: sentence i has the words ``offsets[i]`` to ``offsets[i + 1]`` (excluded)."""
+        """Offsets of the sentences: sentence i has the words ``offsets[i]`` to ``offsets[i + 1] - 1``."""
         return np.asarray(self._text.first_tokens)
 
     @property
     def skipped(self) -> list[FormatError]:
-        """The errors of the sentences that ``on_error="skip"`` skipped."""
+        """The errors of the sentences that were skipped because of ``on_error="skip"``."""
         return list(self._text.skipped())
 
     # --- Writing --------------------------------------------------------------------------------------
@@ -325,7 +325,7 @@ def flatten_values(values: Any, lengths: NDArray[np.int64], what: str) -> Any:
 
 
 def sentence_lengths(words: Any) -> list[int]:
-    """Return the lengths of lists of words; check that they are lists, and that none is empty."""
+    """Return the length of each list of words; check that all are lists and none is empty."""
     if isinstance(words, str) or any(isinstance(sentence, str) for sentence in words):
         raise TypeError("words are lists of words, one list per sentence: [['They', 'saw', 'it']]")
     lengths = [len(sentence) for sentence in words]
@@ -343,14 +343,14 @@ def check_lengths(lengths: list[int], expected: list[int], what: str) -> None:
 
 
 def number_names(names: Iterable[str]) -> tuple[NDArray[np.int32], list[str]]:
-    """Number names by first occurrence; return the number of each name, and the distinct names."""
+    """Return the number of each name, by first occurrence, and the distinct names."""
     number_of: dict[str, int] = {}
     numbers = np.fromiter((number_of.setdefault(name, len(number_of)) for name in names), np.int32)
     return numbers, list(number_of)
 
 
 def head_numbers(heads: ArrayLike) -> NDArray[np.int32]:
-    """Check heads, and return them as an array for the core."""
+    """Return checked heads as an array for the core."""
     array = np.asarray(heads)
     if array.size and not np.issubdtype(array.dtype, np.integer):
         raise ValueError(f"heads must be integers, got {array.dtype}")
@@ -360,7 +360,7 @@ def head_numbers(heads: ArrayLike) -> NDArray[np.int32]:
 
 
 def check_field(value: Any, sentence: int, forbidden: re.Pattern[str]) -> str:
-    """Check a field from a caller, and return it."""
+    """Return a field given by the caller, after checking that a file can contain it."""
     if not isinstance(value, str):
         raise TypeError(f"sentence {sentence}: {value!r} is not a string")
     if not value or forbidden.search(value):

@@ -38,8 +38,8 @@ class Treebank(ColumnCorpus[Sentence]):
 
     A treebank is an immutable sequence of :class:`Sentence`: use ``len(bank)``, ``bank[0]`` and
     ``for sentence in bank``. Indexing with a slice or a list of indices (``bank[:100]``, ``bank[[3, 1]]``)
-    returns a new treebank. Read one with :func:`~unkernel.read_conllu` or :func:`read_conllx`, or make one
-    with :meth:`from_words`.
+    returns a new treebank. Read a treebank with :func:`~unkernel.read_conllu` or :func:`read_conllx`, or make
+    one with :meth:`from_words`.
 
     See Also
     --------
@@ -69,7 +69,7 @@ class Treebank(ColumnCorpus[Sentence]):
 
     @property
     def heads(self) -> NDArray[np.int32]:
-        """Heads of all words, counted from 1 in each sentence; 0 for roots, -1 for words without a head."""
+        """The heads of all words, counted from 1 in each sentence; 0 for roots, -1 for missing heads."""
         return np.asarray(self._text.heads)
 
     def symbols(self, column: str) -> tuple[NDArray[np.int32], list[str]]:
@@ -106,7 +106,7 @@ class Treebank(ColumnCorpus[Sentence]):
         Raises
         ------
         FormatError
-            If a sentence is not a tree; the error names its line.
+            If a sentence is not a tree. The message names its line.
         """
         self._text.check_trees(_TREES[self.format])
 
@@ -118,7 +118,8 @@ class Treebank(ColumnCorpus[Sentence]):
         Parameters
         ----------
         heads : array of int, or one sequence of int per sentence
-            Numbers of words, counted from 1 within the sentence; 0 for the root, -1 for none.
+            The number of each word's head, counted from 1 within the sentence; 0 for a root, -1 for a word
+            without a head.
         deprels : sequence of str, or one sequence of str per sentence
             Dependency relations.
 
@@ -132,7 +133,7 @@ class Treebank(ColumnCorpus[Sentence]):
         return self._with_trees(head_numbers(flatten_values(heads, lengths, "heads")), relations, names)
 
     def _with_trees(self, heads: NDArray[np.int32], relations: NDArray[np.int32], names: list[str]) -> Self:
-        """Return a copy with other trees; `relations` has the index into `names` of each word's relation."""
+        """Return a copy with other trees; `relations` has each word's relation as an index into `names`."""
         return self._of(check_skipped(self._text.replace_trees(heads, relations, names)))
 
     @classmethod
@@ -151,7 +152,7 @@ class Treebank(ColumnCorpus[Sentence]):
         Parameters
         ----------
         words : sequence of sequences of str
-            The words of each sentence. They may contain spaces, but no tabs and line breaks.
+            The words of each sentence. They may contain spaces, but no tabs or line breaks.
         tags : sequence of sequences of str, default=None
             Universal parts of speech, one per word.
         xpos : sequence of sequences of str, default=None
@@ -159,7 +160,8 @@ class Treebank(ColumnCorpus[Sentence]):
         lemmas : sequence of sequences of str, default=None
             Dictionary forms.
         heads : sequence of sequences of int, default=None
-            Numbers of words, counted from 1 within the sentence; 0 for the root, -1 for none.
+            The number of each word's head, counted from 1 within the sentence; 0 for a root, -1 for a word
+            without a head.
         deprels : sequence of sequences of str, default=None
             Dependency relations.
 
@@ -187,7 +189,7 @@ class Treebank(ColumnCorpus[Sentence]):
 
 
 def _format_lines(sentence: int, columns: list[Any]) -> str:
-    """Return the lines of a sentence from its columns; None is an empty column."""
+    """Return the lines of a sentence, given its columns; None stands for an empty column."""
     lines = []
     for word in range(len(columns[0])):
         fields = ["_" if column is None else _format_field(column[word], sentence) for column in columns]
@@ -204,19 +206,19 @@ def _format_field(value: Any, sentence: int) -> str:
 def read_conllu(source: Source, *, trees: bool = False, on_error: OnError = "raise") -> Treebank:
     r"""Read a treebank in the CoNLL-U format.
 
-    The treebank keeps the text of the file, so it can be written again byte for byte.
+    The treebank keeps the text of the file, and can write it again byte for byte.
 
     Parameters
     ----------
     source : path, or open binary or text file
-        UTF-8 text, plain or compressed by gzip, xz, bzip2 or Zstandard; the
-        content determines the compression, not the name.
+        UTF-8 text, plain or compressed by gzip, xz, bzip2 or Zstandard. The compression is detected from the
+        content, not from the name.
     trees : bool, default=False
-        Whether to require that every sentence is a tree: all words have heads, exactly one word is the root,
-        and there are no cycles. By default, heads only need to be words of the sentence or ``_``.
+        Whether every sentence must be a tree: all words have heads, exactly one word is the root, and there
+        are no cycles. By default, a head may be any word of the sentence, 0 or ``_``.
     on_error : {"raise", "skip"}, default="raise"
-        How malformed sentences are handled: "raise" raises a FormatError for the first one, "skip" skips
-        them. Skipped sentences stay in the text and are listed in ``Treebank.skipped``.
+        How malformed sentences are handled. "raise" raises a FormatError at the first one; "skip" skips them.
+        Skipped sentences remain in the text and are listed in ``Treebank.skipped``.
 
     Returns
     -------
@@ -227,7 +229,7 @@ def read_conllu(source: Source, *, trees: bool = False, on_error: OnError = "rai
     ------
     FormatError
         If a line does not have ten columns, words are not numbered 1, 2, 3, ..., a head does not exist, or
-        the text is not UTF-8. The error names the line and the character.
+        the text is not UTF-8. The message names the line and the character.
     OSError
         If the file cannot be read.
 
@@ -259,18 +261,18 @@ def read_conllx(source: Source, *, trees: bool = False, on_error: OnError = "rai
     Parameters
     ----------
     source : path, or open binary or text file
-        UTF-8 text, plain or compressed by gzip, xz, bzip2 or Zstandard; the
-        content determines the compression, not the name.
+        UTF-8 text, plain or compressed by gzip, xz, bzip2 or Zstandard. The compression is detected from the
+        content, not from the name.
     trees : bool, default=False
-        Whether to require that all words have heads that lead to a root; there may be several roots.
+        Whether every word must have a head, and heads must lead to a root. There may be several roots.
     on_error : {"raise", "skip"}, default="raise"
         How malformed sentences are handled, as for :func:`~unkernel.read_conllu`.
 
     Returns
     -------
     Treebank
-        The sentences. Their ``upos`` is CPOSTAG, ``xpos`` is POSTAG, ``deps`` is PHEAD and ``misc`` is
-        PDEPREL.
+        The sentences. The columns CPOSTAG, POSTAG, PHEAD and PDEPREL are called ``upos``, ``xpos``, ``deps``
+        and ``misc``.
 
     Raises
     ------
@@ -310,7 +312,7 @@ def read_conllu_parts(
     Returns
     -------
     iterator of Treebank
-        Whole sentences, with their line numbers in the file. The concatenated texts of all parts are the
+        Whole sentences, with their line numbers in the file. The concatenated texts of all parts equal the
         file.
 
     See Also

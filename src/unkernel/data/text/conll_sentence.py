@@ -15,7 +15,7 @@ COLUMN_NUMBERS = {name: number for number, name in enumerate(COLUMNS)}
 
 
 def _column_property(name: str, doc: str) -> Any:
-    """Return a property of sentences: a column, one string per word."""
+    """Return a property for a column of sentences, with one string per word."""
 
     def get_column(self: Sentence) -> list[str]:
         return self._get_column(COLUMN_NUMBERS[name])
@@ -31,15 +31,15 @@ class Word(NamedTuple):
     form : str
         Written form of the word.
     lemma : str
-        Its dictionary form.
+        Dictionary form of the word.
     upos : str
         Universal part of speech (CPOSTAG in CoNLL-X).
     xpos : str
         Part of speech of the treebank's own tag set (POSTAG in CoNLL-X).
     head : int
-        Number of the word that this word depends on, counted from 1; 0 for the root, -1 if not given.
+        Number of the word that this word depends on, counted from 1; 0 for the root, -1 if there is no head.
     deprel : str
-        Dependency relation to that word.
+        Dependency relation to the head.
     feats : str, default="_"
         Morphological features.
     deps : str, default="_"
@@ -73,15 +73,15 @@ class Word(NamedTuple):
 class Sentence(ColumnSentence, DrawnSentence):
     """A sentence of a treebank, one list per column.
 
-    Sentences are immutable. Multiword tokens (``1-2``) and empty nodes (``1.1``) are not among the words, but
-    they are part of ``str(sentence)``. You get sentences by indexing a treebank.
+    Sentences are immutable. To get sentences, index a treebank. Multiword tokens (``1-2``) and empty nodes
+    (``1.1``) are not among the words, but they are part of ``str(sentence)``.
 
     Parameters
     ----------
     source : ColumnText
-        The text that holds the sentence.
+        The text that contains the sentence.
     number : int
-        Number of the sentence in that text, counted from 0.
+        Number of the sentence in the text, counted from 0.
 
     See Also
     --------
@@ -119,7 +119,7 @@ class Sentence(ColumnSentence, DrawnSentence):
 
     @property
     def words(self) -> tuple[Word, ...]:
-        """The words, each with all its columns, as a tuple of :class:`Word`."""
+        """The words with all their columns."""
         columns = (self.forms, self.lemmas, self.upos, self.xpos, self.heads, self.deprels)
         return tuple(map(Word, *columns, self.feats, self.deps, self.misc))
 

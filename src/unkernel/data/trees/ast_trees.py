@@ -9,10 +9,11 @@ from typing import Any, NamedTuple
 
 from unkernel.data.trees.preorder import Preorder, list_nodes
 
-# Fields for type checkers, and the source text of interpolations (`str`), which repeats their subtree.
+# Fields to ignore: those for type checkers, and the source text of interpolations (`str`), whose content is
+# in their subtree anyway.
 _IGNORED_FIELDS = frozenset({"type_comment", "type_ignores", "str"})
 _DEFAULTS = {"level": 0, "is_async": 0, "simple": 1, "conversion": -1}
-# Optional children of the same kind, which need a label that tells which one is present.
+# Optional children of the same kind. Each needs a label, because otherwise their roles would be ambiguous.
 _LABELLED_FIELDS = frozenset({"lower", "upper", "step", "vararg", "kwarg", "bound", "default_value"})
 
 _EMPTY = "-"
@@ -22,7 +23,7 @@ _MAX_NUMBER_BITS = 64
 
 
 class _Field(NamedTuple):
-    """A node that is labelled by a field, not by a class."""
+    """A node that is labelled with the name of a field, not of a class."""
 
     label: str
     children: list[_Node]
@@ -32,7 +33,7 @@ _Node = ast.AST | _Field | str
 
 
 def from_ast(node: ast.AST) -> Preorder:
-    """Turn a Python syntax tree into the form that the core reads.
+    """Convert a Python syntax tree to the form that the core reads.
 
     ``def area(self, r=1): self.a = PI * r`` becomes ::
 
@@ -41,27 +42,27 @@ def from_ast(node: ast.AST) -> Preorder:
           (body: (Assign (targets: (Attribute (Name (id: self)) (attr: a) Store))
                          (BinOp (Name (id: PI)) Mult (Name (id: r))))))
 
-    - A node is labelled by its class. A class without fields is a leaf (``Mult``, ``Pass``); a class with
-      only empty fields has the single leaf ``-``: ``return`` is ``(Return -)``. So no class is sometimes a
-      leaf and sometimes a node with children, which productions could not distinguish.
+    - A node is labelled with its class. A node of a class without fields is a leaf (``Mult``, ``Pass``). A
+      node with only empty fields has the single leaf ``-``: ``return`` is ``(Return -)``. Nodes of one class
+      are therefore either always leaves or never, as productions require.
     - Names, and all other text and numbers, become ``(field: value)``. The colon distinguishes the field
       ``arg:`` from the class ``arg``. A fragment can omit the name itself: ``(Attribute (Name id:) attr:)``
-      is any attribute of any variable.
-    - A list becomes a node ``(field: item ...)``, unless it is empty. So two functions with
-      different numbers of statements share a production, and an ``else`` is not a longer ``if``. A missing
-      item is ``-``, such as the key in ``{**more}``.
-    - Any other child is directly below its node. Children whose role would be ambiguous have a separate node:
-      the ``lower:``, ``upper:`` and ``step:`` of a slice, the ``vararg:`` and ``kwarg:`` of a function,
-      the ``bound:`` and ``default_value:`` of a type parameter.
-    - A constant is ``(Constant (type: text))``, with the text that ``repr`` gives, or ``...`` if the text
-      is long (more than 24 characters, quotes included), because docstrings are rarely repeated. In a
-      pattern, ``case None`` is ``(MatchSingleton (NoneType: None))``.
-    - The contexts ``Store`` and ``Del`` are kept, as the last child: they show in a fragment of a single node
-      whether a variable is set or read. ``Load``, a quarter of all nodes, is omitted.
+      matches any attribute of any variable.
+    - A list becomes a node ``(field: item ...)``, unless it is empty. As a result, functions with different
+      numbers of statements share a production, and an ``else`` differs from a longer ``if``. A missing item,
+      such as the key in ``{**more}``, becomes ``-``.
+    - Any other child is directly below its node. If the role of a child would be ambiguous, it gets a node
+      in between: the ``lower:``, ``upper:`` and ``step:`` of a slice, the ``vararg:`` and ``kwarg:`` of a
+      function, the ``bound:`` and ``default_value:`` of a type parameter.
+    - A constant is ``(Constant (type: text))``, with the text that ``repr`` returns. A long text (more than
+      24 characters, including quotes) becomes ``...``, because texts such as docstrings are rarely repeated.
+      In a pattern, ``case None`` is ``(MatchSingleton (NoneType: None))``.
+    - The contexts ``Store`` and ``Del`` are kept as the last child. They show whether a variable is set or
+      read, even in a fragment of a single node. ``Load``, a quarter of all nodes, is omitted.
     - Flags and numbers with their usual value are omitted (``level`` 0, ``is_async`` 0, ``simple`` 1,
       ``conversion`` -1), and so are type comments, the ``u`` of ``u"text"``, and all positions in the file.
 
-    The same code gives the same tree in every version of Python that parses it alike.
+    The same code gives the same tree in all versions of Python that parse it in the same way.
 
     Parameters
     ----------
@@ -81,9 +82,9 @@ def from_ast(node: ast.AST) -> Preorder:
 
     Notes
     -----
-    A name that is spelt like a class (``Tuple``) has the label of that class. This does not affect kernels
-    that compare productions, as classes never occur in the place of names (such as below ``id:``). The
-    partial tree kernel, which compares single labels, sees a small similarity.
+    A name that is spelt like a class (``Tuple``) has the same label as the class. Kernels that compare
+    productions are not affected, because classes never occur where names do (such as below ``id:``). The
+    partial tree kernel, which compares single labels, counts this as a small similarity.
 
     Examples
     --------
@@ -109,7 +110,7 @@ def _expand(node: _Node) -> tuple[str, list[_Node]]:
 
 
 def _list_children(node: ast.AST, field: str) -> Iterator[_Node]:
-    """Yield the child that a field adds to its node, if any."""
+    """Yield the child that a field adds to its node, or nothing."""
     value = getattr(node, field, None)
     match value:
         case None | [] | ast.Load():
@@ -144,7 +145,7 @@ def _convert_constant(node: ast.Constant | ast.MatchSingleton) -> _Field:
 
 
 def _format_constant(value: Any) -> str:
-    """Return the text of a constant, or ``...`` if the text is long; very long values are not formatted."""
+    """Return the text of a constant, or ``...`` if the text is long; avoid formatting very long values."""
     match value:
         case str() | bytes() if len(value) > _MAX_TEXT_LENGTH:
             return _LONG_TEXT

@@ -20,36 +20,37 @@ def from_sentence(
     lexical: Lexical = "lemma",
     pos: PartOfSpeech = "upos",
 ) -> Preorder:
-    """Turn a dependency tree into a tree for tree kernels (Croce, Moschitti & Basili, 2011).
+    """Convert a dependency tree to a tree for tree kernels (Croce, Moschitti & Basili, 2011).
 
-    "Dogs bark loudly" has the shapes
+    There are three shapes. For the sentence "Dogs bark loudly", they are:
 
-    - ``"grct"``, centred on grammatical relations: the node of a word is its relation. Below it are, in the
-      order of the sentence, its dependents and its own part of speech, which holds the word::
+    - ``"grct"``, centred on grammatical relations. The node of a word is its relation. Below this node are,
+      in the order of the sentence, the dependents and the word's own part of speech. The word itself is below
+      its part of speech::
 
           (@root (@nsubj (/NOUN =dog)) (/VERB =bark) (@advmod (/ADV =loudly)))
 
-    - ``"lct"``, centred on words: the node of a word is the word. Below it are its dependents, in the order
-      of the sentence, and, as the last two, its part of speech and its relation::
+    - ``"lct"``, centred on words. The node of a word is the word itself. Below this node are the dependents
+      in the order of the sentence, then the word's part of speech and its relation::
 
           (=bark (=dog /NOUN @nsubj) (=loudly /ADV @advmod) /VERB @root)
 
-    - ``"loct"``, of words only: ``(=bark =dog =loudly)``
+    - ``"loct"``, which contains only words: ``(=bark =dog =loudly)``
 
-    The first character distinguishes the kinds of labels: a word has ``=``, a part of speech ``/``, a
-    relation ``@``. So the word "root" differs from the relation, and the word "NOUN" from the part of speech.
+    The first character distinguishes the kinds of labels: ``=`` for a word, ``/`` for a part of speech, and
+    ``@`` for a relation. The word "root" therefore differs from the relation "root".
 
     Parameters
     ----------
     words : Sentence, or sequence of Word
         The sentence; it must have exactly one root.
     shape : {"grct", "lct", "loct"}, default="grct"
-        Partial tree kernels suit all three, subset tree kernels only the first.
+        Shape of the tree. Partial tree kernels suit all three shapes, and subset tree kernels only "grct".
     lexical : {"lemma", "form", "lower"}, default="lemma"
-        The text of a word: its lemma (the form in lower case for words without a lemma), its form, or its
-        form in lower case.
+        Text that represents a word: its lemma (or the form in lower case if there is no lemma), its form, or
+        its form in lower case.
     pos : {"upos", "xpos"}, default="upos"
-        The part of speech.
+        Column with the parts of speech.
 
     Returns
     -------
@@ -89,8 +90,8 @@ def from_sentence(
 
 
 # --- Shapes -----------------------------------------------------------------------------------------
-# Each function yields the nodes as (label, number of children), parents first. On the stack `waiting`, i
-# stands for the subtree of word i, and ~i for the leaves of the word i itself.
+# Each function yields the nodes as (label, number of children), parents first. On the stack `waiting`, the
+# number i represents the subtree of word i, and ~i represents the leaves of word i itself.
 
 _Labels = Sequence[tuple[str, str, str]]
 _Nodes = Iterator[tuple[str, int]]
@@ -161,7 +162,7 @@ def _check_choice(name: str, value: str, choices: object) -> None:
 
 
 class _Fault(NamedTuple):
-    """The position of a word with an invalid head, and the reason."""
+    """The position of a word with an invalid head, and the reason why the head is invalid."""
 
     position: int
     reason: str
@@ -191,7 +192,7 @@ def _find_fault(heads: Sequence[int]) -> _Fault | None:
 
 def _find_cycle(heads: Sequence[int]) -> list[int]:
     """Return the words of the first cycle, beginning with the smallest; empty if there is no cycle."""
-    first_start = [0] * (len(heads) + 1)  # by word: the start from which it was reached first
+    first_start = [0] * (len(heads) + 1)  # for each word, the start of the walk that first reached it
     for start in range(1, len(heads) + 1):
         word = start
         while word != 0 and not first_start[word]:

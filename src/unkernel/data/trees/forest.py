@@ -22,7 +22,7 @@ from unkernel.data.trees.preorder import Preorder
 Roots = NDArray[np.int32]
 _NO_TREE = -1
 _EXTENDING = threading.Lock()
-_FREE_TEXT_BYTES = 1 << 12  # bytes of the text of each tree that do not count towards the limit
+_FREE_TEXT_BYTES = 1 << 12  # so many bytes of each tree's text do not count towards the limit
 _ONLY_CHANNEL = "0"  # name of the channel if the caller gives none
 
 
@@ -34,7 +34,7 @@ class Vectors:
     ----------
     matrix : CsrRows of shape (examples, features)
     present : (examples,) bool
-        Whether the example has a vector. A vector without entries differs from no vector.
+        Whether the example has a vector. A vector without entries counts as a vector.
     """
 
     matrix: CsrRows
@@ -47,18 +47,19 @@ class Vectors:
 class Forest:
     """A collection of trees that stores every distinct subtree once.
 
-    A forest is a sequence of examples. You can index it like an array, by slices, masks and numbers, and pass
-    it to :class:`~unkernel.TreeSVC` and :class:`~unkernel.TreeKernel` in place of a list of trees. Selections
-    share the table of subtrees with the whole forest.
+    A forest is a sequence of examples. You can index a forest like an array, by slices, masks and numbers.
+    You can also pass it to :class:`~unkernel.TreeSVC` and :class:`~unkernel.TreeKernel` in place of a list of
+    trees. Selections share the table of subtrees with the whole forest.
 
     Parameters
     ----------
     trees : iterable of trees, or mapping of str to iterables of trees, default=()
         A tree is a string in brackets, an ``nltk.Tree``, an ``ast`` node, a sentence of
-        :func:`~unkernel.read_conllu` (converted to a GRCT), or an example of another forest. A mapping gives
-        each example several trees, one per *channel*. None means that an example has no tree in the channel.
-    vectors : array or sparse matrix, or mapping of str to such, default=None
-        One vector per example, to be combined with the trees.
+        :func:`~unkernel.read_conllu` (converted to the shape "grct"), or an example of another forest. With a
+        mapping, each example has several trees, one per *channel*. None means that an example has no tree in
+        a channel.
+    vectors : array or sparse matrix, or mapping of str to arrays or sparse matrices, default=None
+        One vector per example, in addition to the trees. A mapping has one entry per channel.
 
     Attributes
     ----------
@@ -113,9 +114,9 @@ class Forest:
         sentences : iterable of Sentence
             Sentences of a treebank, as from :func:`~unkernel.read_conllu`.
         shape : {"grct", "lct", "loct"}, default="grct"
-            Grammatical-relation centred tree, lexical centred tree or location oriented tree.
+            Shape of the trees: centred on grammatical relations, centred on words, or of words only.
         **options
-            Passed on to the conversion of a sentence.
+            Options ``lexical`` and ``pos`` of the conversion.
 
         Returns
         -------
@@ -172,7 +173,7 @@ class Forest:
     def extend(self, trees: Iterable[Any]) -> None:
         """Append trees to a forest with one channel and no vectors.
 
-        Other forests that share the table of subtrees do not change. The call waits for threads that are
+        Other forests that share the table of subtrees do not change. This method waits for threads that are
         reading the table.
 
         Parameters
@@ -201,7 +202,7 @@ class Forest:
 
     @property
     def productions(self) -> int:
-        """Number of distinct productions: a label with the labels of its children."""
+        """Number of distinct productions. A production is a label with the labels of its children."""
         return int(self._table.productions)
 
     @property
@@ -216,7 +217,7 @@ class Forest:
 
     @property
     def trees(self) -> dict[str, Roots]:
-        """For each channel, the number of the root of each example in the table; -1 means no tree."""
+        """For each channel, the node number of each example's root in the table; -1 means no tree."""
         return self._trees
 
     @property
@@ -230,9 +231,9 @@ class Forest:
         Parameters
         ----------
         channel : str, default=None
-            Name of the channel; None takes the first.
+            Name of the channel; None means the first channel.
         bracket_leaves : bool, default=False
-            Whether leaves get brackets too.
+            Whether leaves are in brackets, too.
 
         Returns
         -------
@@ -245,7 +246,7 @@ class Forest:
         return bracket_texts(self._table, roots, bracket_leaves=bracket_leaves)
 
     def compact(self) -> Forest:
-        """Return a copy whose table holds only the subtrees of its own examples.
+        """Return a copy whose table contains only the subtrees of its own examples.
 
         Returns
         -------
@@ -269,10 +270,10 @@ class Forest:
         self._trees, self._vectors, self.features = state["trees"], state["vectors"], state["features"]
 
     def roots_like(self, other: Forest) -> list[Roots]:
-        """Return the trees in the channels of another forest.
+        """Return the trees of this forest in the order of another forest's channels.
 
-        If both forests have a single channel, its name does not matter. Channels that this forest lacks have
-        no trees.
+        If both forests have a single channel, its name does not matter. Examples have no trees in channels
+        that this forest lacks.
 
         Parameters
         ----------
@@ -291,7 +292,7 @@ class Forest:
         return [self._trees.get(name, nothing) for name in other._trees]
 
     def vectors_like(self, other: Forest, *, every: bool = False) -> list[Vectors | None]:
-        """Return the vectors in the channels and columns of another forest.
+        """Return the vectors of this forest with the channels and columns of another forest.
 
         Parameters
         ----------
@@ -312,9 +313,9 @@ class Forest:
         return [None if vectors is None else self._with_columns_of(other, vectors) for vectors in channels]
 
     def _with_columns_of(self, other: Forest, vectors: Vectors) -> Vectors:
-        """Return vectors with named features in the columns that these names have in another forest.
+        """Return vectors whose named features are in the same columns as in another forest.
 
-        Names that the other forest lacks get additional columns, which only affect norms.
+        Names that the other forest lacks get additional columns, which affect only norms.
         """
         if self is other or self.features == other.features:
             return vectors
@@ -333,7 +334,7 @@ class Forest:
     # --- Adding ---------------------------------------------------------------------------------------
 
     def _add(self, trees: Iterable[Any], first: int = 0) -> Roots:
-        """Add trees to the table and return their roots; errors count trees from `first` on."""
+        """Add trees to the table and return their roots; error messages number trees from `first` on."""
         if isinstance(trees, str):
             raise TypeError("expected several trees, got one string: put it into a list")
         trees = list(trees)
@@ -360,10 +361,10 @@ class Forest:
 
 
 def bracket_texts(table: SubtreeTable, roots: Iterable[int], *, bracket_leaves: bool) -> list[str]:
-    """Return the trees with these roots as text; a missing tree is the empty string.
+    """Return the trees with these roots as text; a missing tree becomes the empty string.
 
-    Texts that are too long for the size of the table raise a ``ValueError``, because repeated subtrees are
-    stored once, so that a table of a few nodes can describe a tree of any size.
+    Repeated subtrees are stored once, so a table of a few nodes can describe a tree of any size. If texts are
+    too long for the size of the table, a ``ValueError`` is raised.
     """
     texts: list[str] = []
     bytes_left = int(table.longest_text)
@@ -382,14 +383,14 @@ def bracket_texts(table: SubtreeTable, roots: Iterable[int], *, bracket_leaves: 
 class TreeExample:
     """One example of a :class:`~unkernel.Forest`; ``str(example)`` is its first tree in brackets.
 
-    All parameters are attributes, too.
+    All parameters are also attributes.
 
     Parameters
     ----------
     forest : Forest
         The forest.
     place : int
-        Number of the example in the forest.
+        Index of the example in the forest.
 
     See Also
     --------
@@ -409,7 +410,7 @@ class TreeExample:
         self.place = place
 
     def roots(self) -> Roots:
-        """Return the numbers of the roots in the table of the forest, one per channel.
+        """Return the node number of each channel's root in the table of the forest.
 
         Returns
         -------
@@ -433,9 +434,9 @@ class TreeExample:
 
 
 def as_forest(trees: Any, first: int = 0) -> Forest:
-    """Return trees as a forest; a forest is returned unchanged, and its examples as a selection of it.
+    """Return trees as a forest; a forest is returned unchanged, and examples of a forest as a selection of it.
 
-    Error messages count trees from `first` on.
+    Error messages number trees from `first` on.
     """
     if isinstance(trees, Forest):
         return trees
@@ -465,7 +466,7 @@ def has_trees(forest: Forest) -> bool:
 
 
 def _check_other_names(kind: str, names: list[str], other_names: list[str]) -> None:
-    """Raise an error if each of two forests has channels that the other lacks; then a name is wrong."""
+    """Raise an error if each of two forests has names that the other lacks: then a name must be wrong."""
     if set(names) - set(other_names) and set(other_names) - set(names):
         raise ValueError(
             f"the {kind} are called {', '.join(names)} on one side and {', '.join(other_names)} on the "
@@ -489,7 +490,7 @@ def _convert_to_preorder(tree: Any, index: int) -> Preorder:
 
 
 def _check_vectors(matrix: Any) -> Vectors:
-    """Check vectors, one per example, and return a copy."""
+    """Return a checked copy of vectors, one per example."""
     rows = canonical_rows(matrix if is_sparse(matrix) else np.atleast_2d(np.asarray(matrix, np.float64)))
     if not np.isfinite(rows.data).all():
         raise ValueError("vectors must be finite")

@@ -17,10 +17,10 @@ class NltkTree(Protocol):
 
 
 def from_nltk(tree: NltkTree) -> Preorder:
-    """Turn an ``nltk.Tree`` into the form that the core reads.
+    """Convert an ``nltk.Tree`` to the form that the core reads.
 
-    The label of a node is its ``label()``. Leaves are strings and trees without children: ``Tree("NN", [])``
-    stands for ``(NN)``.
+    The label of a node is its ``label()``. Leaves are strings, or trees without children: ``Tree("NN", [])``
+    means ``(NN)``.
 
     Parameters
     ----------
@@ -34,8 +34,8 @@ def from_nltk(tree: NltkTree) -> Preorder:
     Raises
     ------
     ValueError
-        If a label or a leaf is not a string, such as the pairs ``("dog", "NN")`` of tagged text; or the tree
-        contains itself.
+        If a label or a leaf is not a string (tagged text, for example, has pairs such as ``("dog", "NN")``),
+        or if the tree contains itself.
     TypeError
         If the argument is not a tree.
 

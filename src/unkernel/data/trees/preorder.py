@@ -1,4 +1,4 @@
-"""Trees as lists of labels and arities, the form in which the core reads trees from other libraries."""
+"""Represent trees as lists of labels and arities; the core reads trees of other libraries in this form."""
 
 from __future__ import annotations
 

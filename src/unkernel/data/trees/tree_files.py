@@ -1,4 +1,4 @@
-"""Files of trees: brackets, SVM-light-TK's ``.dat``, KeLP's ``.klp`` and CoNLL-U."""
+"""Read files of trees: brackets, SVM-light-TK's ``.dat``, KeLP's ``.klp`` and CoNLL-U."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class TreeData:
     X : Forest
         The trees.
     y : ndarray, or None
-        The labels: numbers if all of them are, otherwise strings. None if the format has no labels.
+        The labels: numbers if all of them are numbers, otherwise strings. None if the format has no labels.
     qid : ndarray of int64, or None
         The query numbers, if the lines have them.
 
@@ -67,8 +67,8 @@ def read_trees(source: Source, *, format: str = "auto", shape: str = "grct") -> 
     Parameters
     ----------
     source : path or file object
-        Plain text, or text compressed by gzip, xz, bzip2 or Zstandard; the
-        content determines the compression, not the name.
+        Plain text, or text compressed by gzip, xz, bzip2 or Zstandard. The compression is detected from the
+        content, not from the name.
     format : {"auto", "brackets", "lines", "conllu"}, default="auto"
         Format of the file.
 
@@ -78,7 +78,7 @@ def read_trees(source: Source, *, format: str = "auto", shape: str = "grct") -> 
         - "conllu": dependency trees; no labels.
         - "auto" decides by the file name, then by the first character.
     shape : {"grct", "lct", "loct"}, default="grct"
-        Shape of the trees that are made from dependency trees.
+        Shape of the trees that are made from dependency trees (see :meth:`Forest.from_sentences`).
 
     Returns
     -------
@@ -88,7 +88,7 @@ def read_trees(source: Source, *, format: str = "auto", shape: str = "grct") -> 
     Raises
     ------
     FormatError
-        If the file is malformed; the error names the line and the column.
+        If the file is malformed. The message names the line and the column.
 
     See Also
     --------
@@ -121,7 +121,7 @@ def read_trees(source: Source, *, format: str = "auto", shape: str = "grct") -> 
 
 
 def _read_first_text(name: str, blocks: Iterator[bytes]) -> bytes:
-    """Return the beginning of the file, up to the first block with text."""
+    """Return the beginning of the file, up to and including the first block with text."""
     begin = b""
     for block in blocks:
         begin += block
@@ -141,7 +141,7 @@ def _read_lines(name: str, first: bytes, blocks: Iterator[bytes]) -> TreeData:
 
 
 def read_example_lines(name: str, blocks: Iterable[bytes]) -> tuple[Forest, dict[str, Any]]:
-    """Read examples from blocks of lines; return the forest, and all results of the native reader."""
+    """Read examples from blocks of lines; return the forest, and all results of the core's reader."""
     table = SubtreeTable()
     lines = TreeLines(name, table)
     for block in blocks:
@@ -161,7 +161,7 @@ def read_example_lines(name: str, blocks: Iterable[bytes]) -> tuple[Forest, dict
 
 
 def convert_labels(names: list[str]) -> NDArray[Any]:
-    """Return labels as integers or floats if all of them are such numbers, otherwise as text."""
+    """Return labels as integers if all are integers, as floats if all are numbers, otherwise as text."""
     if not all(_NUMBER.fullmatch(name) for name in names):
         return np.array(names)
     numbers = np.array([float(name) for name in names])
@@ -172,7 +172,7 @@ def convert_labels(names: list[str]) -> NDArray[Any]:
 
 
 def _find_examples(ends: NDArray[np.int64]) -> NDArray[np.intp]:
-    """Return the example of each item, given the ends of the lists of items of the examples."""
+    """Return the example of each item; `ends` has the end of each example's items."""
     return np.repeat(np.arange(len(ends)), np.diff(ends, prepend=0))
 
 
@@ -214,7 +214,7 @@ def _sum_repeated_entries(
     examples: int,
     width: int,
 ) -> CsrRows:
-    """Return rows made of entries in any order; add up values of the same row and column."""
+    """Return rows made from entries in any order; values with the same row and column are added up."""
     order = np.lexsort((columns, example_of_entry))
     example_of_entry, columns, values = example_of_entry[order], columns[order], values[order]
     is_first = np.ones(len(order), bool)

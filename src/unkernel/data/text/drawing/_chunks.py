@@ -16,7 +16,7 @@ def draw_chunks(words: Sequence[str], tags: Sequence[str]) -> str:
     ----------
     words : sequence of str
     tags : sequence of str
-        One per word, such as ``"B-NP"``.
+        One tag per word, such as ``"B-NP"``.
 
     Returns
     -------

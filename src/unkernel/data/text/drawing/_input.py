@@ -9,7 +9,7 @@ from typing import Any
 
 ROOT, NO_HEAD = -1, -2
 
-# Characters that change the direction of the following text, which would move other words of a drawing.
+# Characters that change the direction of the following text. They would displace other words of a drawing.
 _DIRECTIONS = {*range(0x200E, 0x2010), *range(0x202A, 0x202F), *range(0x2066, 0x206A)}
 
 
@@ -24,7 +24,7 @@ class Dependencies:
 
 
 def read_dependencies(words: Any, heads: Any, labels: Any, tags: Any, base: int) -> Dependencies:
-    """Check the arguments of a drawing: a sentence of a treebank, or lists."""
+    """Return the sentence to draw, from a sentence of a treebank or from lists; check the arguments."""
     if heads is None:
         if not hasattr(words, "forms"):
             raise TypeError("give a sentence of a treebank, or words and heads")

@@ -1,9 +1,9 @@
 """Draw dependencies as arcs over the words, in SVG.
 
 An arc goes up from the head, across, and down to the dependent, where it ends in an arrow. Shorter arcs are
-drawn first, and each arc is above all arcs that it spans. A label interrupts its arc, and the distances
-between words leave space for the labels, so labels do not overlap. Arcs only meet if dependencies cross;
-labels are moved away from the crossings.
+drawn first, and each arc is above all arcs that it spans. A label interrupts its arc. The distances between
+words leave space for the labels, so labels do not overlap. Arcs meet only if dependencies cross; labels are
+moved away from the crossings.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ import numpy as np
 from unkernel.data.text.drawing._input import ROOT, Dependencies, count_character_cells, read_dependencies
 
 _WORD_SIZE, _TAG_SIZE, _LABEL_SIZE = 16, 11, 12
-_LEVEL_HEIGHT = 24  # more than the height of a label
+_LEVEL_HEIGHT = 24  # must exceed the height of a label
 _LEG_SPACING = 9
 _WORD_GAP = 14
 _MARGIN = 12
 _CORNER = 9
 _ARROW = 6
-_MAX_CROSSINGS = 100  # with more crossings, the label of an arc does not move aside
-# Greys and a blue that are legible on white and on black; words have the colour of the surrounding text.
+_MAX_CROSSINGS = 100  # if an arc has more crossings, its label is not moved away from them
+# Greys and a blue that are legible on white and on black. Words take the colour of the surrounding text.
 _ARC_COLOUR, _LABEL_COLOUR, _TAG_COLOUR = "#8a949e", "#4a86c8", "#8a949e"
 _NARROW, _WIDE = frozenset("iIjlftr.,:;'\"!|()[]{}-` "), frozenset("mwMW@%—…")
 _NOT_IN_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -38,7 +38,7 @@ class _Arc:
     head: int
     dependent: int
     label: str
-    level: int  # from 1 on
+    level: int  # counted from 1, the lowest level
 
     @property
     def ends(self) -> tuple[int, int]:
@@ -63,8 +63,8 @@ def draw_svg(
     Returns
     -------
     str
-        A complete SVG image. Its text is escaped, and has the colour of the surrounding text, so that it can
-        be shown on any background.
+        A complete SVG image. All text is escaped. Words have the colour of the surrounding text, and are
+        legible on any background.
 
     Examples
     --------
@@ -143,7 +143,7 @@ class _Picture:
                     self._offsets[leg_arc, word] = offset
 
     def _place_words(self) -> list[float]:
-        """Return the x of the middle of each word, the smallest that earlier words and labels allow."""
+        """Return the x coordinate of the middle of each word, as far left as words and labels allow."""
         arcs_to: list[list[_Arc]] = [[] for _ in self._sentence.words]
         for arc in self._arcs:
             arcs_to[arc.ends[1]].append(arc)
@@ -169,13 +169,13 @@ class _Picture:
         return x
 
     def _compute_root_half(self, word: int) -> float:
-        """Return half the width of a root's label, plus the offset of its line."""
+        """Return half the width of a root's label, plus the offset of the root's line."""
         if word not in self._root_offsets:
             return 0.0
         return _estimate_width(self._sentence.labels[word], _LABEL_SIZE) / 2 + abs(self._root_offsets[word])
 
     def _place_label(self, arc: _Arc) -> float:
-        """Return the x of an arc's label: near the middle, where no leg of another arc crosses the label."""
+        """Return the x coordinate of an arc's label: near the middle, but away from legs of other arcs."""
         begin, end = sorted((self._compute_leg_x(arc, arc.head), self._compute_leg_x(arc, arc.dependent)))
         half, middle = _estimate_width(arc.label, _LABEL_SIZE) / 2 + 4, (begin + end) / 2
         walls = [begin + _CORNER, *self._find_crossing_legs(arc), end - _CORNER]
@@ -184,7 +184,7 @@ class _Picture:
         return min(candidates, key=lambda x: abs(x - middle), default=middle)
 
     def _find_crossing_legs(self, arc: _Arc) -> list[float]:
-        """Return the x of the legs of higher arcs, and of roots, that cross the arc."""
+        """Return the x coordinates of legs that cross an arc: legs of higher arcs, and lines of roots."""
         first, last = arc.ends
         crossing = np.flatnonzero(self._tops[first + 1 : last] > arc.level) + first + 1
         if not arc.label or len(crossing) > _MAX_CROSSINGS:
@@ -245,7 +245,7 @@ class _Picture:
 
 
 def _list_arcs(sentence: Dependencies) -> list[_Arc]:
-    """Return the arcs, shorter arcs first; each arc is one level above the highest arc that it spans."""
+    """Return the arcs, shortest first; each arc is one level above the highest arc that it spans."""
     ends = [(min(word, head), max(word, head), word) for word, head in enumerate(sentence.heads) if head >= 0]
     skyline = np.zeros(len(sentence.words), np.int64)  # the highest level over the gap after each word
     arcs = []
@@ -257,7 +257,7 @@ def _list_arcs(sentence: Dependencies) -> list[_Arc]:
 
 
 def _estimate_width(text: str, size: float) -> float:
-    """Return an upper estimate of the width of a text; widths differ between fonts."""
+    """Return a generous estimate of the width of a text; the actual width depends on the font."""
     return size * sum(map(_get_relative_width, text))
 
 

@@ -1,8 +1,8 @@
 """Draw dependency trees for the terminal.
 
 Words are listed from top to bottom. A word with dependents has a vertical bar, which spans the word and all
-its dependents. A horizontal line leads to each word: from the bar of its head, through its own bar. The bars
-of heads are to the left of the bars of their dependents, so that moving left means moving up the tree.
+of its dependents. A horizontal line leads to each word from the bar of its head, through its own bar. The bar
+of a head is to the left of the bars of its dependents: moving left means moving up the tree.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from unkernel.data.text.drawing._input import (
     read_dependencies,
 )
 
-# Box-drawing characters, by the sides to which they connect: up, down, left, right.
+# Box-drawing characters, keyed by the sides that they connect: up, down, left, right.
 _JOINTS = {
     (False, True, False, True): "╭",
     (True, False, False, True): "╰",
@@ -40,16 +40,16 @@ def draw_text(
     base: int = 1,
     width: int | None = None,
 ) -> str:
-    """Draw a dependency tree for the terminal: one word per line, its head to the left.
+    """Draw a dependency tree for the terminal, one word per line, with heads to the left of dependents.
 
-    If an arc does not fit, or is part of a cycle, the number of the head is shown instead (``← 7``).
+    If an arc does not fit or is part of a cycle, the number of the head is shown instead (``← 7``).
 
     Parameters
     ----------
     words : Sentence, or sequence of str
-        A sentence has its own heads, labels and tags.
+        The words. A sentence also provides heads, labels and tags.
     heads : sequence of int, optional
-        Numbers of words.
+        The number of each word's head.
     labels, tags : sequence of str, optional
         Relations and parts of speech; ``_`` means that there is none.
     base : {1, 0}, default=1
@@ -89,7 +89,7 @@ def draw_text(
 
 
 def _compute_bars(heads: list[int], max_levels: int) -> dict[int, int]:
-    """Return the level of each word's bar, 0 next to the words, without bars that cannot be drawn."""
+    """Return the level of each bar that can be drawn, by word; level 0 is next to the words."""
     spans = _list_spans(heads)
     levels: dict[int, int] = {}
     is_occupied = [bytearray(len(heads)) for _ in range(max_levels)]
@@ -105,7 +105,7 @@ def _compute_bars(heads: list[int], max_levels: int) -> dict[int, int]:
 def _place_bar(
     word: int, span: tuple[int, int], lowest: int, is_occupied: list[bytearray], levels: dict[int, int]
 ) -> None:
-    """Put a bar on the first level from `lowest` on that is free in the rows of the bar, if any."""
+    """Put a bar on the first level, from `lowest` on, that is free in the bar's rows; skip it if none is."""
     first, last = span
     for level in range(lowest, len(is_occupied)):
         if is_occupied[level].find(1, first, last + 1) < 0:
@@ -124,7 +124,7 @@ def _list_spans(heads: list[int]) -> dict[int, tuple[int, int, list[int]]]:
 
 
 def _sort_dependents_first(heads: list[int]) -> list[int]:
-    """Return the words so that heads follow their dependents; omit words of cycles and their ancestors."""
+    """Return the words sorted so that dependents precede heads, without words of cycles."""
     n_waiting = [0] * len(heads)
     for head in heads:
         if head >= 0:
@@ -176,7 +176,7 @@ class _Grid:
         column, joined = self._compute_column(head), {head, *dependents}
         comes_from_left = self._heads[head] == ROOT or self._heads[head] in self._bars
         for row in range(first, last + 1):
-            # Lines of other words cross below the bar.
+            # Where the line of another word crosses the bar, the bar is drawn on top.
             sides = (row > first, row < last, row == head and comes_from_left, True)
             self._rows[row][column] = _JOINTS[sides] if row in joined else "│"
 
@@ -185,7 +185,7 @@ class _Grid:
 
 
 def _format_columns(sentence: Dependencies, bars: dict[int, int], base: int, width: int | None) -> list[str]:
-    """Return the lines of words, tags and relations; words that do not fit are truncated."""
+    """Return lines with words, tags and relations in columns; words that do not fit are truncated."""
     notes = [f"← {head + base}" if head >= 0 and head not in bars else "" for head in sentence.heads]
     has_notes = any(notes)
     numbers = [f"{word + base}" if has_notes else "" for word in range(len(notes))]
@@ -210,7 +210,7 @@ def _pad(column: list[str]) -> list[str]:
 def _truncate(text: str, width: int) -> str:
     if count_cells(text) <= width:
         return text
-    characters, used_width = [], 1  # the ellipsis
+    characters, used_width = [], 1  # 1 for the ellipsis
     for character in text:
         used_width += count_character_cells(character)
         if used_width > width:
