@@ -434,7 +434,7 @@ class TreeExample:
 
 
 def as_forest(trees: Any, first: int = 0) -> Forest:
-    """Return trees as a forest; a forest is returned unchanged, and examples of a forest as a selection of it.
+    """Return trees as a forest. A forest is returned unchanged, examples of a forest as a selection of it.
 
     Error messages number trees from `first` on.
     """
