@@ -1,4 +1,4 @@
-"""Reports: evaluate models on test data and show the result as an HTML page."""
+"""Evaluate models on test data, and show the results as an HTML page."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""Reports of models: evaluate the models, and choose the sections."""
+"""Build reports: evaluate the models, and choose the sections of the page."""
 
 from __future__ import annotations
 
@@ -60,31 +60,31 @@ def report(
     Parameters
     ----------
     models : classifier, estimator, parser, or mapping of str to these
-        Compiled classifiers and fitted estimators of rows, records or trees, or parsers. A mapping names
-        models to compare; all must take ``X`` and have the same classes.
+        Compiled classifiers or fitted estimators of rows, records or trees, or parsers. A mapping names the
+        models to compare. All of them must accept ``X`` and have the same classes.
     X : examples
-        Test examples, in the form that ``predict`` of the models, or ``evaluate`` of the parsers, takes.
+        Test examples, in the form that the models' ``predict`` or the parsers' ``evaluate`` accepts.
     y : array-like of shape (n_samples,), default=None
-        The correct answers; None for parsers, whose sentences are annotated.
+        The correct labels or values; None for parsers, because their sentences are annotated.
     qid : array-like of shape (n_samples,), default=None
         Groups, for rankings: only rows of the same group are compared.
     costs : (float, float), default=None
-        Costs of a false positive and of a false negative, for the table of thresholds of two classes. None
-        means 1 each. Models without exactly two classes take no costs.
+        Costs of a false positive and of a false negative, for the table of thresholds. None means 1 each.
+        Only models with two classes take costs.
     top : int, default=20
         Number of largest weights to list.
     mistakes : int, default=5
         Number of wrong predictions to show and explain.
     title : str, default=None
-        Title of the page; None makes one.
+        Title of the page; None means a title made from the names of the models.
     n_jobs : int, default=None
         Number of threads; None means 1 and -1 means all processors.
     records : bool, default=True
-        Whether the page may show test examples. False leaves out mistakes and the names of queries. Weights
-        still name features, such as categories.
+        Whether the page may show test examples. If False, mistakes and the names of queries are left out.
+        Weights still name features, such as categories.
     train : (X, y) or (X, y, qid), default=None
-        Training examples. The report trains a linear model on their features and compares the first model
-        with it, for classifiers and rankings of rows or records.
+        Training examples, for classifiers and rankings of rows or records. The report trains a linear model
+        on their features, as a baseline for the first model.
 
     Returns
     -------
@@ -145,7 +145,7 @@ def report(
 def make_baseline(
     predictions: ModelPredictions, rows: CsrRows | Forest, labels: ArrayLike, groups: ArrayLike | None = None
 ) -> LinearBaseline:
-    """Return the linear baseline of a model; `rows` are training examples, encoded for its classifier."""
+    """Return a linear baseline for a model; `rows` are training examples encoded for its classifier."""
     if isinstance(rows, Forest) or predictions.decision.scheme in ("regression", "one_class"):
         raise ValueError("a linear baseline is for classifiers and rankings of rows or records: omit train")
     label_array = _check_column(labels)
@@ -157,7 +157,7 @@ def make_baseline(
 def assemble_report(
     predictions: Sequence[ModelPredictions], choices: Choices, baseline: LinearBaseline | None = None
 ) -> Report:
-    """Make the report of one model or several from their predictions."""
+    """Return a report on one or several models, made from their predictions."""
     _check_comparable(predictions)
     if predictions[0].is_ranking:
         measured_models, sections, summary = _measure_ranks(predictions, choices, baseline)
@@ -276,7 +276,7 @@ def _make_title(predictions: Sequence[ModelPredictions], choices: Choices) -> st
 
 
 def _check_comparable(predictions: Sequence[ModelPredictions]) -> None:
-    """Raise a ValueError if models do not have the same possible answers."""
+    """Raise a ValueError if the models do not have the same possible predictions."""
     first = predictions[0]
     for other in predictions[1:]:
         if _identify_answers(first) != _identify_answers(other):
@@ -287,7 +287,7 @@ def _check_comparable(predictions: Sequence[ModelPredictions]) -> None:
 
 
 def _identify_answers(predictions: ModelPredictions) -> tuple[Any, ...]:
-    """Return the possible answers of a model: its classes in any order, ranks or numbers."""
+    """Return the possible predictions of a model: classes (in any order), ranks or numbers."""
     return (
         predictions.is_ranking,
         predictions.decision.scheme == "regression",
@@ -305,7 +305,7 @@ def _describe_answers(predictions: ModelPredictions) -> str:
 def _find_classifier(model: Any) -> Classifier:
     if isinstance(model, CompiledClassifier | RecordClassifier | TreeClassifier):
         return model
-    if hasattr(type(model), "_fitted_classifier"):  # it is an estimator
+    if hasattr(type(model), "_fitted_classifier"):  # the model is an estimator
         fitted_classifier: CompiledClassifier | TreeClassifier = model._fitted_classifier
         return fitted_classifier
     raise TypeError(
@@ -340,7 +340,7 @@ def _convert_groups(qid: ArrayLike | None) -> np.ndarray[Any, Any] | None:
 def _make_example_getter(
     classifier: Classifier, X: Any, inputs: CsrRows | Forest
 ) -> Callable[[int], Any] | None:
-    """Return a function that maps the index of an example to its columns, or to the brackets of a tree."""
+    """Return a function from the index of an example to its columns, or to its tree in brackets."""
     if isinstance(inputs, Forest):
         return format_tree(inputs)
     if not isinstance(classifier, RecordClassifier) or classifier.plan.whole:
@@ -350,12 +350,12 @@ def _make_example_getter(
 
 
 def format_tree(forest: Forest) -> Callable[[int], str]:
-    """Return a function that maps the index of an example to the brackets of its trees."""
+    """Return a function from the index of an example to its trees in brackets."""
     return lambda index: "; ".join(str(text) for text in forest[index : index + 1].brackets())
 
 
 def get_record(X: Any, row: int, columns: Sequence[str]) -> dict[str, Any]:
-    """Return a record of a table of any type that encoders accept."""
+    """Return a record of a table; the table may have any type that encoders accept."""
     if hasattr(X, "iloc"):
         return dict(X.iloc[row])
     if hasattr(X, "slice") and hasattr(X, "to_pylist"):

@@ -1,4 +1,4 @@
-"""Explanations and large weights as tables with bars."""
+"""Show explanations and large weights as tables with bars."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from unkernel.measures.number_format import format_signed
 from unkernel.report.markup import Bar, Html, table
 
 _MAX_LISTED_TERMS = 25
-_NO_BAR = 0.0  # the share of a bar of no length
+_NO_BAR = 0.0  # share of a cell without a bar
 
 
 def make_explanation_table(explanation: Explanation | TreeExplanation) -> Html:
-    """Return a table of the parts of a score, with bars. The last rows are the other parts and the sum."""
+    """Return a table of the contributions to a score, with bars; the last rows are the rest and the sum."""
     return (
         _tabulate_tree(explanation)
         if isinstance(explanation, TreeExplanation)
@@ -61,7 +61,7 @@ def _tabulate_sums(
 
 
 def make_importance_table(importances: Importances, caption: str) -> Html:
-    """Return a table of the shares of columns and pairs of columns, and of the losses if they are known."""
+    """Return a table of the shares of columns and pairs of columns, with their losses if known."""
     head = ["columns", "share of variance"]
     if importances.measure is not None:
         head += [f"loss of {importances.measure}", "deviation"]

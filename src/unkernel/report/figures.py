@@ -1,4 +1,4 @@
-"""Figures of matplotlib as SVG in a page, with text in the colour of the page."""
+"""Embed matplotlib figures in a page as SVG, with text in the colour of the page."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ INCHES = (4.6, 3.6)
 SQUARE = (3.9, 3.6)
 COLOURS = ("#2f7fc1", "#d9772b", "#2f9a68", "#8f66cf", "#c4506a", "#8a8a2d", "#3a9dab", "#8c6d5a")
 GREY = "#8a8f98"
-_TEXT = "#010203"  # a placeholder, which `render_svg` replaces by the text colour of the page
+_TEXT = "#010203"  # a placeholder; `render_svg` replaces it by the text colour of the page
 _SETTINGS = {
     "svg.fonttype": "none",  # text is not converted to paths, so files are small and text can be searched
     "svg.hashsalt": "unkernel",  # equal figures have equal ids
@@ -46,10 +46,10 @@ _IDS = re.compile(r'((?: id="|xlink:href="#|url\(#))([^")]+)')
 
 @contextlib.contextmanager
 def open_axes(inches: tuple[float, float] = INCHES) -> Iterator[Any]:
-    """Yield empty axes, in the style of the page."""
+    """Yield empty axes in the style of the page."""
     make_figure = import_figure_class("a report")
     with importlib.import_module("matplotlib").rc_context(_SETTINGS), warnings.catch_warnings():
-        # The font of the page has letters that the font of matplotlib lacks.
+        # Ignore letters that matplotlib's font lacks, because the font of the page has them.
         warnings.simplefilter("ignore", UserWarning)
         figure = make_figure(figsize=inches, layout="constrained")
         figure.patch.set_alpha(0.0)
@@ -59,7 +59,7 @@ def open_axes(inches: tuple[float, float] = INCHES) -> Iterator[Any]:
 
 
 def render_svg(axes: Any, description: str) -> Html:
-    """Return the figure as SVG; `description` is its text for screen readers."""
+    """Return a figure as SVG; screen readers read `description` aloud."""
     file = io.StringIO()
     metadata = dict.fromkeys(("Date", "Creator", "Format", "Type"))
     axes.figure.savefig(file, format="svg", metadata=metadata, transparent=True)
@@ -78,7 +78,7 @@ def render_svg(axes: Any, description: str) -> Html:
 def draw_shares(
     axes: Any, xs: Sequence[float], shares: Sequence[tuple[float, float, float]], colour: str, name: str
 ) -> None:
-    """Draw a line of shares with their intervals; `shares` has (share, low, high) at each x."""
+    """Draw a line of shares with their confidence intervals; `shares` has (share, low, high) at each x."""
     axes.errorbar(
         xs,
         [share for share, _, _ in shares],
@@ -98,7 +98,7 @@ def add_legend(axes: Any, **settings: Any) -> None:
 
 
 def make_logarithmic(axes: Any) -> None:
-    """Make the vertical axis logarithmic, with plain numbers instead of matplotlib's markup of powers."""
+    """Make the vertical axis logarithmic, with plain numbers instead of powers of ten."""
     axes.set_yscale("log", nonpositive="mask")
     axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
     axes.yaxis.set_minor_formatter(lambda *_: "")

@@ -1,4 +1,4 @@
-"""A linear model of the same features, as a baseline."""
+"""Train a linear model on the same features as a baseline."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class LinearBaseline:
-    """Training examples of a linear model: an SVM with default parameters, or a RankSVM for rankings.
+    """A linear baseline, given its training examples: an SVM with default parameters, or a RankSVM.
 
-    Every column is divided by its largest absolute value.
+    A RankSVM is trained for rankings. Every column is divided by its largest absolute value.
 
     Attributes
     ----------
@@ -36,11 +36,11 @@ class LinearBaseline:
     groups: NDArray[Any] | None = None
 
     def find_correct(self, predictions: ModelPredictions) -> NDArray[np.bool_]:
-        """Return whether the linear model classifies each test example correctly."""
+        """Return, for each test example, whether the linear model classifies it correctly."""
         from unkernel.cutplane import CuttingPlaneSVC
 
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # the user does not choose the parameters of this model
+            warnings.simplefilter("ignore")  # the user cannot change the parameters of this model
             model = CuttingPlaneSVC().fit(self._scale(self.rows), self.labels)
         assert isinstance(predictions.inputs, CsrRows)
         predicted = model.predict(self._scale(predictions.inputs))

@@ -1,4 +1,4 @@
-"""HTML from values. Text is escaped, except for instances of :class:`Html`."""
+"""Make HTML from values. Text is escaped, except for instances of :class:`Html`."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def join_parts(parts: Iterable[Any], between: str = "") -> Html:
 
 
 def element(tag: str, *children: Any, **attributes: Any) -> Html:
-    """Return an element; an attribute of None is omitted, and ``class_`` stands for ``class``."""
+    """Return an element; attributes with the value None are omitted, and ``class_`` means ``class``."""
     html_attributes = {name.strip("_").replace("_", "-"): value for name, value in attributes.items()}
     attribute_text = "".join(
         f' {name}="{escape_html(value)}"' for name, value in html_attributes.items() if value is not None
@@ -48,15 +48,15 @@ def paragraph(*content: Any, note: bool = False) -> Html:
 
 
 class Bar(str):
-    """The text of a cell with a bar behind it; `share` is the bar's length relative to the longest bar.
+    """The text of a table cell with a bar behind it.
 
-    The sign of the share selects one of two colours.
+    `share` is the length of the bar relative to the longest bar; its sign selects one of two colours.
     """
 
     share: float
 
     def __new__(cls, text: str, share: float) -> Bar:
-        """Store the share with the text."""
+        """Make a text that carries a share."""
         cell = super().__new__(cls, text)
         cell.share = share
         return cell
@@ -72,7 +72,7 @@ def table(
 ) -> Html:
     """Return a table whose first column names its rows.
 
-    `texts` lists the other columns that hold text instead of numbers, and `marked` the rows to highlight.
+    `texts` lists the other columns with text instead of numbers, and `marked` lists the rows to highlight.
     """
     text_columns, marked_rows = {0, *texts}, set(marked)
     titles = element(
@@ -81,7 +81,7 @@ def table(
     )
     body = [_make_row(cells, text_columns, number in marked_rows) for number, cells in enumerate(rows)]
     content = element("caption", caption) + element("thead", titles) + element("tbody", *body)
-    # A table that is wider than the screen can be scrolled, also with the keyboard.
+    # A table that is wider than the screen can be scrolled, even with the keyboard.
     return element(
         "div", element("table", Html(content)), class_="wide", tabindex=0, role="region", aria_label=caption
     )
@@ -119,5 +119,5 @@ def side_by_side(parts: Iterable[Html]) -> Html:
 
 
 def fold_details(summary: Any, *content: Any, opened: bool = False) -> Html:
-    """Return a summary that readers can unfold to see the content."""
+    """Return a summary that unfolds to show the content."""
     return element("details", element("summary", summary), *content, open="" if opened else None)

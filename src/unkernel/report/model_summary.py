@@ -1,4 +1,4 @@
-"""Descriptions of models and classifiers, as names and values in words."""
+"""Describe models and classifiers in words, as dicts of names and values."""
 
 from __future__ import annotations
 

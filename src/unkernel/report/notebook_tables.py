@@ -1,4 +1,4 @@
-"""Small tables that notebooks show for models, classifiers and explanations."""
+"""Make the small tables that notebooks show for models, classifiers and explanations."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Costs:
-    """Costs of false positives and false negatives; correct predictions cost nothing."""
+    """The costs of a false positive and of a false negative; correct predictions cost nothing."""
 
     false_positive: float = 1.0
     false_negative: float = 1.0
@@ -31,7 +31,7 @@ class Choices:
     Attributes
     ----------
     costs : Costs or None
-        Costs of mistakes, for the table of thresholds of two classes; None means 1 each.
+        Costs of mistakes, for the table of thresholds of models with two classes; None means 1 each.
     top : int
         The number of largest weights to list.
     mistakes : int
@@ -53,6 +53,6 @@ class Choices:
         return self.mistakes if self.records else 0
 
     def check_no_costs(self, reason: str) -> None:
-        """Raise a ValueError if costs are given, because a report without thresholds would ignore them."""
+        """Raise a ValueError if costs are given: a report without thresholds would ignore them."""
         if self.costs is not None:
             raise ValueError(f"costs is for two classes; {reason}")

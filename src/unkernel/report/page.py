@@ -1,4 +1,4 @@
-"""A report: its sections, and the HTML page."""
+"""The report: its sections, and the HTML page."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Section:
 
     @property
     def anchor(self) -> str:
-        """Return the id of the section, for links."""
+        """Return the id of the section, which links refer to."""
         return re.sub(r"[^a-z0-9]+", "-", self.title.lower()).strip("-")
 
 
@@ -42,14 +42,14 @@ class Report:
     title : str
         Title of the page.
     measures : dict of str to list of Measure
-        For each model, by its name, the measures with their 95 % confidence intervals.
+        The measures of each model, by name, with their 95 % confidence intervals.
     sections : sequence of Section
         The sections of the page.
     notes : sequence of str, default=()
         Remarks at the top of the page, for example about undefined measures.
     summary : dict of str to list of str
-        For each model, by its name, the sentences at the top of the page: how good it is, how much better
-        than baselines, and where it fails most.
+        The sentences about each model at the top of the page, by name. They state how good the model is,
+        compare it with baselines, and name its greatest weakness.
 
     See Also
     --------
@@ -119,7 +119,7 @@ class Report:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the page to a file.
 
-        The file is replaced in one step, or left unchanged if writing fails.
+        An existing file is replaced in one step, or left unchanged if writing fails.
 
         Parameters
         ----------
@@ -153,7 +153,7 @@ class Report:
         )
 
     def _repr_html_(self) -> str:
-        """Return the page for a notebook, in a frame, so the style of the notebook does not affect it."""
+        """Return the page in a frame, which isolates it from the style of the notebook."""
         return element(
             "iframe",
             srcdoc=self.html(),

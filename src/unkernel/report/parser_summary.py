@@ -1,4 +1,4 @@
-"""The first lines of reports of parsers, chunkers and taggers."""
+"""Write the first lines of reports on parsers, chunkers and taggers."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from unkernel.report.summary import (
     summarize_quality,
 )
 
-_LONG_DISTANCE = 6  # bunsetsu; larger distances are one group
+_LONG_DISTANCE = 6  # in bunsetsu; longer distances form one group
 
 
 def summarize_parser(measures: Any) -> list[str]:
-    """Return sentences about a parser, chunker or tagger: its quality, a baseline, and its weaknesses."""
+    """Return sentences about the quality of a parser, chunker or tagger, a baseline, and its weaknesses."""
     lines = [summarize_quality(measures, [])]
     if isinstance(measures, TagMeasures):
         gold, predicted = measures.list_values(measures.columns[0])

@@ -1,4 +1,4 @@
-"""Reports of parsers, chunkers, taggers and tokenizers."""
+"""Build reports on parsers, chunkers, taggers and tokenizers."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from unkernel.report.sections.quality import make_quality_section
 
 
 def _list_specific_sections(measured_models: Sequence[Any], choices: Choices) -> list[Section | None]:
-    """Return the sections that are specific to this kind of parser; there are none for tokenizers."""
+    """Return the sections that are specific to this kind of parser; tokenizers have none."""
     model = measured_models[0]
     if isinstance(model, ChunkMeasures):
         return [parse_errors.make_types_section(measured_models)]
@@ -56,7 +56,7 @@ def _list_specific_sections(measured_models: Sequence[Any], choices: Choices) ->
     ]
 
 
-# Maps a class of parsers to the function that reads annotated sentences, and the class of measures.
+# For each class of parsers: the function that reads annotated sentences, and the class of measures.
 _KINDS: dict[type[SavedModel], tuple[Callable[[Any], Any], type[ParserMeasures]]] = {
     ArcEagerModel: (read_gold_trees, TreeMeasures),
     BunsetsuModel: (read_bunsetsu, BunsetsuMeasures),

@@ -1,4 +1,4 @@
-"""Plots of a search for engines: time against size, and against the size of tries (with matplotlib)."""
+"""Plot the results of a search for engines with matplotlib: time against size, and time against trie size."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ _FORMATS = (".png", ".svg", ".pdf")
 _INCHES = (8.0, 5.5)
 _DOTS_PER_INCH = 150
 _TIME = "µs per row, one thread"
-# Pairs: the smallest ratio of the largest to the smallest value, and the multiples of 10^k with ticks.
+# Ticks of logarithmic axes. Each pair has a minimum of the ratio largest / smallest value, and the multiples
+# of powers of ten that get ticks if the ratio is at least this minimum.
 _TICKS = ((1000.0, (1.0,)), (30.0, (1.0, 2.0, 5.0)), (1.3, (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0)))
 _MIN_LOG_RATIO = _TICKS[-1][0]
 _LABEL_OFFSETS = ((0, 11), (9, 8), (11, 0), (9, -8), (0, -11), (-9, -8), (-11, 0), (-9, 8))  # in points
@@ -30,12 +31,12 @@ def check_format(path: Path) -> None:
 
 
 def check_matplotlib(user: str = "--plot") -> None:
-    """Raise a ValueError if matplotlib is missing; call this before the search."""
+    """Raise a ValueError if matplotlib is missing; to be called before a long search begins."""
     import_figure_class(user)
 
 
 def import_figure_class(user: str = "--plot") -> Any:
-    """Import matplotlib's figure class; pyplot is not used, because it has global state.
+    """Import matplotlib's figure class. pyplot is not used, because it has global state.
 
     If matplotlib is missing, the message of the ValueError begins with `user`.
     """
@@ -51,7 +52,7 @@ def select_measured(candidates: Sequence[Candidate]) -> list[Candidate]:
 
 
 def group_trie_sizes(candidates: Sequence[Candidate]) -> list[list[Candidate]]:
-    """Return lists of candidates that differ only in the sizes of their tries, in ascending order."""
+    """Return lists of candidates that differ only in the size of the trie, each sorted by this size."""
     lines: dict[Any, dict[int, Candidate]] = {}
     for candidate in candidates:
         if not candidate.fused and not candidate.grouped:
@@ -71,7 +72,7 @@ def find_frontier(candidates: Sequence[Candidate]) -> list[Candidate]:
 
 
 def draw(path: Path, candidates: Sequence[Candidate], title: str) -> None:
-    """Plot time against size; the file is written completely or not at all."""
+    """Plot time against size into a file, which is written completely or not at all."""
     candidates_to_draw = select_measured(candidates)
     lines = group_trie_sizes(candidates_to_draw)
     panels = 2 if lines else 1
@@ -90,7 +91,7 @@ def new_figure(panels: int) -> Any:
 
 
 def save_figure(figure: Any, path: Path) -> None:
-    """Write a figure in the format of the file's extension, completely or not at all."""
+    """Write a figure, completely or not at all; the suffix of the file determines the format."""
     with replace_file(path) as file:
         figure.savefig(file, format=path.suffix.lower()[1:], dpi=_DOTS_PER_INCH)
 
@@ -109,7 +110,7 @@ def _draw_all(axes: Any, candidates: Sequence[Candidate], lines: Sequence[Sequen
         point = (candidate.nbytes, candidate.microseconds)
         axes.scatter(*point, s=180, facecolors="none", edgecolors="black", label="chosen")
     axes.set(xlabel="size of the tables", ylabel=_TIME)
-    axes.margins(x=0.12, y=0.12)  # space for the numbers
+    axes.margins(x=0.12, y=0.12)  # leaves space for the numbers
     set_log_scale(axes, "x", [c.nbytes for c in candidates], format_bytes)
     set_log_scale(axes, "y", [c.microseconds for c in candidates], "{:g}".format)
     axes.grid(True, which="both", alpha=0.2)
@@ -120,9 +121,9 @@ def _draw_all(axes: Any, candidates: Sequence[Candidate], lines: Sequence[Sequen
 def set_log_scale(
     axes: Any, axis_name: str, values: Sequence[float], format_value: Callable[[float], str]
 ) -> None:
-    """Make an axis logarithmic, with ticks at round numbers that are written without powers of ten.
+    """Make an axis logarithmic, with ticks at round numbers, written without powers of ten.
 
-    If the values are nearly equal, the axis stays linear, because there may be no round number in its range.
+    If the values are nearly equal, the axis remains linear, because its range may contain no round number.
     """
     ticks, axis = importlib.import_module("matplotlib.ticker"), getattr(axes, f"{axis_name}axis")
     spread = max(values) / min(values)
@@ -137,12 +138,12 @@ def set_log_scale(
 def _number_frontier(axes: Any, candidates: Sequence[Candidate]) -> None:
     """Write a number beside each candidate of the frontier, and add the numbers to the legend.
 
-    Each number is at the offset that is farthest from all points and other numbers.
+    Of the possible offsets, a number gets the one that is farthest from all points and other numbers.
     """
     axes.figure.draw_without_rendering()  # computes the positions of the points
     positions = axes.transData.transform([(c.nbytes, c.microseconds) for c in candidates])
     occupied = [tuple(position) for position in positions.tolist()]
-    pixels = axes.figure.dpi / 72  # per point
+    pixels = axes.figure.dpi / 72  # pixels per point
     for number, candidate in enumerate(find_frontier(candidates), 1):
         point = (candidate.nbytes, candidate.microseconds)
         x, y = axes.transData.transform(point).tolist()
@@ -169,7 +170,7 @@ def _add_legend_below(axes: Any) -> None:
 
 
 def _draw_tries(axes: Any, candidates: Sequence[Candidate], lines: Sequence[Sequence[Candidate]]) -> None:
-    """Plot microseconds against the nodes of tries, with a line for the fastest candidate without a trie."""
+    """Plot microseconds against trie nodes, with a line for the fastest candidate without a trie."""
     for line in lines:
         with_tries = [candidate for candidate in line if candidate.trie_nodes]
         nodes, times = [c.trie_nodes for c in with_tries], [c.microseconds for c in with_tries]

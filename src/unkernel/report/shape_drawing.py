@@ -1,4 +1,4 @@
-"""Drawings of the contributions of columns: curves, lines of categories and heat maps, as SVG."""
+"""Draw the contributions of columns as SVG: curves, categories on a line each, and heat maps."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from unkernel.report.markup import Html, escape_html, join_parts
 
 Numbers = NDArray[np.float64]
 
-_WIDTH, _HEIGHT = 440.0, 290.0  # in pixels, as all lengths below
+_WIDTH, _HEIGHT = 440.0, 290.0  # in pixels, like all lengths below
 _LEFT, _RIGHT, _TOP, _BOTTOM = 56.0, 12.0, 30.0, 52.0  # margins of curves
-_LABEL_WIDTH, _ROW_HEIGHT = 140.0, 18.0  # of categories
+_LABEL_WIDTH, _ROW_HEIGHT = 140.0, 18.0  # sizes for categories
 _LETTER_WIDTH = 6.8
-_DENSITY_HEIGHT = 22.0  # of the bars that show how many records have a value
-_MAX_LISTED = 30  # categories in a drawing
-_MAX_GRID_CELLS = 24  # cells per side of a heat map
+_DENSITY_HEIGHT = 22.0  # height of the bars that show how many records have a value
+_MAX_LISTED = 30  # largest number of categories in a drawing
+_MAX_GRID_CELLS = 24  # largest number of cells per side of a heat map
 _MAX_LINES = len(COLOURS)
 _POSITIVE, _NEGATIVE = COLOURS[0], COLOURS[1]
-_MAX_UNEVENNESS = 60.0  # of the widths of intervals; beyond it, all intervals are drawn equally wide
+_MAX_UNEVENNESS = 60.0  # if widths of intervals differ by a larger ratio, all are drawn equally wide
 
 
 def draw_shape(shape: Shape, score: int | None = None) -> Html:
-    """Draw the contribution of one column or a pair of columns, for one score or, if it is None, for all."""
+    """Draw the contribution of a column or a pair of columns to one score, or to all if `score` is None."""
     if len(shape.columns) > 1:
         return _draw_heat_map(shape, score)
     scores = list(range(len(shape.score_names)))[:_MAX_LINES] if score is None else [score]
@@ -89,7 +89,7 @@ def _place_edges(cells: Sequence[Cell], left: float, right: float) -> list[float
 
 
 def _draw_number_axis(cells: Sequence[Cell], edges: Sequence[float]) -> list[str]:
-    """Draw the edges between intervals below the curve, as many as there is room for."""
+    """Label the edges between intervals below the curve; omit edges for which there is no room."""
     base = _HEIGHT - _BOTTOM
     parts = [_draw_line(edges[0], base, edges[-1], base)]
     end = -math.inf
@@ -204,14 +204,14 @@ def _draw_scale_of_colours(left: float, largest: float, name: str) -> list[str]:
 def _coarsen(
     values: Numbers, first: Sequence[Cell], second: Sequence[Cell]
 ) -> tuple[Numbers, list[str], list[str]]:
-    """Merge adjacent intervals, and omit rare categories, until a heat map has few cells per side."""
+    """Merge adjacent intervals and omit rare categories, to limit the number of cells of a heat map."""
     row_weights, row_labels = _group_cells(first)
     column_weights, column_labels = _group_cells(second)
     return row_weights @ values @ column_weights.T, row_labels, column_labels
 
 
 def _group_cells(cells: Sequence[Cell]) -> tuple[Numbers, list[str]]:
-    """Return the weights of cells in groups, of shape (groups, cells), and the labels of the groups."""
+    """Return the weight of each cell in each group, of shape (groups, cells), and the groups' labels."""
     intervals = [k for k, cell in enumerate(cells) if cell.is_interval]
     others = sorted(
         (k for k, cell in enumerate(cells) if not cell.is_interval), key=lambda k: -cells[k].count
@@ -256,7 +256,7 @@ class _Scale:
         return self.begin + (self.end - self.begin) * (value - self.low) / (self.high - self.low)
 
     def ticks(self) -> list[float]:
-        """Return about five round numbers."""
+        """Return about five round numbers for the ticks of the axis."""
         raw = (self.high - self.low) / 5
         power = 10.0 ** math.floor(math.log10(raw))
         step = next(factor * power for factor in (1.0, 2.0, 5.0, 10.0) if factor * power >= raw)

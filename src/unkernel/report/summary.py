@@ -1,4 +1,4 @@
-"""The first lines of a report: the quality of a model, a comparison with baselines, and its weaknesses."""
+"""Write the first lines of a report: quality of a model, comparison with baselines, and weaknesses."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from unkernel.measures.value_measures import R_SQUARED, ROOT_SQUARED, ValueMeasu
 from unkernel.report.linear_baseline import LinearBaseline
 
 _MIN_GROUP_SIZE = 20  # smaller groups may have many mistakes by chance
-_N_INTERVALS = 4  # intervals of the true values of a regression
+_N_INTERVALS = 4  # number of intervals of the true values of a regression
 
 
 def summarize_classes(measures: ClassMeasures, baseline: LinearBaseline | None) -> list[str]:
@@ -110,20 +110,21 @@ def summarize_quality(measures: PredictionMeasures, names: Sequence[str]) -> str
 def find_weakest_group(groups: NDArray[Any], wrong: NDArray[Any]) -> int | None:
     """Return the group with the largest share of mistakes, or None if there is no mistake.
 
-    Groups are compared by the lower ends of Wilson's intervals, which favours large groups.
+    Groups are compared by the lower ends of Wilson's intervals of the shares. This rule favours large groups,
+    whose shares are certain.
     """
     sizes, mistakes = np.bincount(groups), np.bincount(groups, weights=wrong)
     return _find_largest_share(sizes, mistakes)
 
 
 def describe_group(subject: str, mistakes: float, size: float, unit: str) -> str:
-    """Return a text that says how many examples of a group are wrong."""
+    """Return a text that states how many examples of a group are wrong."""
     share = format_percent(mistakes / size, 1)
     return f"{subject}: {mistakes:,.0f} of {size:,.0f} {unit} are wrong ({share})"
 
 
 def _find_largest_share(sizes: NDArray[Any], mistakes: NDArray[Any]) -> int | None:
-    """Return the group with the largest lower end of Wilson's interval of the share of mistakes."""
+    """Return the group whose share of mistakes has the largest lower end of Wilson's interval."""
     if not mistakes.any():
         return None
     is_large = sizes >= min(_MIN_GROUP_SIZE, sizes.max())

@@ -1,4 +1,4 @@
-"""Drawings of trees from brackets, with each node above its children."""
+"""Draw trees given in brackets, with each node above its children."""
 
 from __future__ import annotations
 
@@ -103,9 +103,9 @@ def _list_nodes(root: Node) -> list[Node]:
 def _place_nodes(nodes: list[Node]) -> float:
     """Place leaves side by side, and other nodes above the middle of their children; return the total width.
 
-    A label wider than its children pushes later nodes to the right.
+    A label that is wider than its children pushes later nodes to the right.
     """
-    ends: dict[int, float] = {}  # the right end of the last label of each depth; 0: of all labels
+    ends: dict[int, float] = {}  # the right end of the last label at each depth; at key 0, of all labels
     for node in reversed(_list_reversed(nodes)):
         middle = sum((node.children[0].x, node.children[-1].x)) / 2 if node.children else 0.0
         left_limit = max(ends.get(node.depth, _MARGIN), 0.0 if node.children else ends.get(0, _MARGIN))
@@ -120,7 +120,7 @@ def _place_nodes(nodes: list[Node]) -> float:
 
 
 def _list_reversed(nodes: list[Node]) -> list[Node]:
-    """Return the nodes in an order whose reverse has children, from left to right, before their parents."""
+    """Return the nodes such that the reversed list has children, from left to right, before parents."""
     ordered, stack = [], [nodes[0]]
     while stack:
         node = stack.pop()

@@ -1,4 +1,4 @@
-"""A plot of tuned settings: a measure against one parameter, with a line for each value of the others."""
+"""Plot tuned settings: a measure against one parameter, with one line per combination of the others."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Setting = Mapping[str, Any]
 
 
 def draw_tuning(path: Path, result: Mapping[str, Any]) -> None:
-    """Write the plot, completely or not at all."""
+    """Write the plot to a file, completely or not at all."""
     figure = new_figure(1)
     axes = figure.add_subplot(1, 1, 1)
     x_parameter = _choose_axis(result["parameters"], result["settings"])

@@ -1,4 +1,4 @@
-"""An HTTP server of models: :func:`serve`."""
+"""An HTTP server for models: :func:`serve`."""
 
 from typing import TYPE_CHECKING
 

@@ -1,6 +1,6 @@
 """The ASGI application: routing, authentication, limits, request ids, metrics and errors.
 
-Requests to models are routed by a table of paths; Starlette routes all other requests, which are rarer.
+A table of paths routes requests to models. Starlette routes all other requests, which are rarer.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from unkernel.serve.model_endpoints import ModelEndpoints
 from unkernel.serve.request_bodies import DisconnectedError, Headers, encode_json
 from unkernel.serve.settings import Settings
 
-# Paths that need no token.
+# Paths that are accessible without a token.
 _PUBLIC_PATHS = re.compile(r"/(page/[a-z.]+|docs|v2/health/(live|ready))?")
 # Paths to which the limit of concurrent requests does not apply.
 _UNLIMITED_PATHS = re.compile(r"/(metrics|v2/health/(live|ready))")
 _REQUEST_ID = re.compile(rb"[\x21-\x7e]{1,128}")
-_CLIENT_GONE_STATUS = 499  # the status in metrics if the client disconnects before the answer
+_CLIENT_GONE_STATUS = 499  # status in the metrics if the client disconnects before the response
 _BEARER_PREFIX = b"bearer "
 _NO_HEADERS: Mapping[str, str] = MappingProxyType({})
 
@@ -44,7 +44,7 @@ class Application:
     settings : Settings
     metrics : Metrics
     model_endpoints : ModelEndpoints
-        The endpoints that models answer, all with POST.
+        The endpoints of models, all with the method POST.
     info_router : Router
         The other endpoints.
     connection_limits : ConnectionLimits
@@ -71,7 +71,7 @@ class Application:
         self._id_prefix = secrets.token_hex(4).encode()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request."""
+        """Handle a request and send the response."""
         if scope["type"] != "http":
             await self._info_router(scope, receive, send)
             return
@@ -83,7 +83,7 @@ class Application:
         try:
             self._check_request(scope["path"], headers)
             if route is None:
-                scope["app"] = self  # then Starlette raises errors instead of sending error pages
+                scope["app"] = self  # makes Starlette raise errors instead of sending error pages
                 await self._info_router(scope, receive, writer.forward)
             else:
                 head = Head(headers, scope["query_string"])
@@ -91,7 +91,7 @@ class Application:
         except DisconnectedError:
             writer.status = _CLIENT_GONE_STATUS
         except Exception as error:
-            if writer.status:  # the response has begun and can only be aborted
+            if writer.status:  # the response has begun already and can only be aborted
                 raise
             await writer.send_reply(_make_exception_reply(error, writer.request_id))
         finally:
@@ -107,7 +107,7 @@ class Application:
             )
 
     def answer_immediately(self, url: bytes, headers: HeaderList, body: bytes) -> Reply | None:
-        """Answer a complete request to one of the `fast_routes`; return None if a thread must answer it."""
+        """Answer a complete request to one of the `fast_routes`; return None if it needs a thread."""
         start_time = time.perf_counter()
         route, header_values = self.fast_routes[url], dict(headers)
         request_id = self._choose_request_id(header_values)
@@ -132,7 +132,7 @@ class Application:
             raise RequestError(429, "the server is busy with too many requests: try again in a second")
         if headers.get(b"content-encoding", b"identity") != b"identity":
             raise RequestError(415, "the body is compressed: send it without a content-encoding", close=True)
-        # The HTTP parser skips the body of a request with the header Upgrade.
+        # The HTTP parser would skip the body of a request with the header Upgrade.
         if b"upgrade" in headers and b"content-length" in headers:
             advice = "send the request without the header Upgrade; in Java, set HttpClient.Version.HTTP_1_1"
             raise RequestError(400, advice, close=True)
@@ -142,7 +142,7 @@ class Application:
         scheme, token = authorization[: len(_BEARER_PREFIX)], authorization[len(_BEARER_PREFIX) :]
         if scheme.lower() != _BEARER_PREFIX:
             token = b""
-        # All tokens are compared, each in constant time, so timing does not reveal a token.
+        # Compare all tokens, each in constant time: the time must not reveal a token.
         matches = [hmac.compare_digest(token, accepted) for accepted in self._tokens]
         if not any(matches):
             raise RequestError(401, "send the header: Authorization: Bearer and one of the server's tokens")
@@ -171,7 +171,7 @@ class Application:
 
 
 def _make_exception_reply(error: Exception, request_id: bytes) -> Reply:
-    """Turn an exception into an error response; log exceptions that are not the client's fault."""
+    """Return the error response for an exception; log exceptions that are not the client's fault."""
     if isinstance(error, RequestError):
         return make_error_reply(error)
     if isinstance(error, HTTPException):
@@ -182,7 +182,7 @@ def _make_exception_reply(error: Exception, request_id: bytes) -> Reply:
 
 
 def make_error_reply(error: RequestError, more_headers: Mapping[str, str] = _NO_HEADERS) -> Reply:
-    """Return the response to a request that is refused."""
+    """Return the response to a rejected request."""
     headers = [*JSON, *((name.lower().encode(), value.encode()) for name, value in more_headers.items())]
     if error.close:
         headers.append((b"connection", b"close"))
@@ -202,13 +202,13 @@ class _ResponseWriter:
         self.status = 0  # 0 until the response begins
 
     async def send_reply(self, reply: Reply) -> None:
-        """Send a reply, as one body or as a stream."""
+        """Send a reply as one body or as a stream."""
         if isinstance(reply.body, bytes):
             await self._start(reply.status, [*reply.headers, (b"content-length", b"%d" % len(reply.body))])
             await self._send({"type": "http.response.body", "body": reply.body})
             return
         async for part in reply.body:
-            if not self.status:  # sent with the first part, which may still fail with another status
+            if not self.status:  # send the head with the first part, which may still fail with another status
                 await self._start(reply.status, reply.headers)
             await self._send({"type": "http.response.body", "body": part, "more_body": True})
         if not self.status:

@@ -1,4 +1,4 @@
-"""Connections of the server: uvicorn's, with a fast path for short requests."""
+"""Connections of the server: those of uvicorn, with a fast path for short requests."""
 
 from __future__ import annotations
 
@@ -19,28 +19,28 @@ from unkernel.serve.json_log import log
 _STATUS_LINES = {
     int(status): f"HTTP/1.1 {status.value} {status.phrase}\r\n".encode() for status in HTTPStatus
 }
-_MAX_HEAD_BYTES = 1 << 16  # bytes that arrive with the end of the head are not counted
+_MAX_HEAD_BYTES = 1 << 16  # not counting bytes that arrive together with the end of the head
 _LINGER_SECONDS = 5.0
-_MAX_PIPELINED_REQUESTS = 1000  # per connection
+_MAX_PIPELINED_REQUESTS = 1000  # largest number per connection
 _LAST_REQUEST_SECONDS = 1.0  # time for one more request after shutdown begins
-_MAX_REFUSED_CONNECTIONS = 100  # connections that are open until their clients have read the error
+_MAX_REFUSED_CONNECTIONS = 100  # rejected connections that stay open until their clients have read the error
 
 
 class Connection(HttpToolsProtocol):  # type: ignore[misc]  # uvicorn is half typed
     """HTTP connection that answers short requests without ASGI.
 
-    ASGI creates a task, an event and several coroutines per request, which takes longer than most models. If
-    the complete body has arrived and the answer needs no waiting, this class answers in the callback of the
-    parser. Other requests go through ASGI, as in uvicorn.
+    ASGI creates a task, an event and several coroutines per request, which takes longer than most
+    predictions. If the complete body has arrived and the response needs no waiting, this class responds in
+    the callback of the parser. All other requests go through ASGI, as in uvicorn.
     """
 
     app: Application
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
-        self._short_body: bytearray | None = None  # the part of a body that has arrived, outside ASGI
+        self._short_body: bytearray | None = None  # the bytes received so far, if ASGI is not used
         self._ignores_input = False  # whether to discard further input
-        # The request with an incomplete head, and its size in bytes.
+        # The request with an incomplete head, and the size of this head in bytes.
         self._head: tuple[object, int] = (None, 0)
 
     # --- Short requests -------------------------------------------------------------------------------
@@ -83,17 +83,17 @@ class Connection(HttpToolsProtocol):  # type: ignore[misc]  # uvicorn is half ty
         return (
             self.url in self.app.fast_routes
             and self.parser.get_method() == b"POST"
-            and self._is_idle()  # responses are sent in the order of requests
+            and self._is_idle()  # responses must be sent in the order of requests
             and self.parser.should_keep_alive()
             and self.parser.get_http_version() == "1.1"  # responses to HTTP/1.0 need a keep-alive header
             and not self.expect_100_continue
-            and not self.app.connection_limits.is_ending  # the last response must announce the close
+            and not self.app.connection_limits.is_ending  # the last response must have Connection: close
             and not self.flow.write_paused
             and not self.transport.is_closing()
         )
 
     def _pass_to_asgi(self) -> None:
-        """Pass the request, and the part of its body that has arrived, to ASGI."""
+        """Pass the request to ASGI, together with the bytes of its body received so far."""
         assert self._short_body is not None
         body, self._short_body = bytes(self._short_body), None
         self._start_cycle()
@@ -119,7 +119,7 @@ class Connection(HttpToolsProtocol):  # type: ignore[misc]  # uvicorn is half ty
         super().connection_made(transport)
         limits = self.app.connection_limits
         limits.connections = self.connections
-        if limits.is_ending:  # it was in the backlog when the shutdown began
+        if limits.is_ending:  # the connection was in the backlog when the shutdown began
             self.shutdown()
         if len(self.connections) > limits.max_connections + _MAX_REFUSED_CONNECTIONS:
             transport.abort()
@@ -129,8 +129,8 @@ class Connection(HttpToolsProtocol):  # type: ignore[misc]  # uvicorn is half ty
     def shutdown(self) -> None:
         """Close the connection after the running request, or after a request that arrives within a second.
 
-        The client of an idle connection may have sent a request already. It is answered, with the header
-        ``Connection: close``.
+        The client of an idle connection may already have sent a request. The response to this request has the
+        header ``Connection: close``.
         """
         self.app.connection_limits.is_ending = True
         if self._is_idle():
@@ -152,24 +152,24 @@ class Connection(HttpToolsProtocol):  # type: ignore[misc]  # uvicorn is half ty
 
     def refuse_late_head(self) -> None:
         """Close the connection because no request arrived in time."""
-        if self.scope is None:  # no bytes have arrived
+        if self.scope is None:  # no bytes have arrived, so there is no request to respond to
             self.transport.close()
         else:
             self._refuse(408, "the head of the request did not arrive in time")
 
     def _check_head(self, count: int) -> None:
-        """Refuse an incomplete head of too many bytes."""
+        """Reject a request whose incomplete head has too many bytes."""
         request, n_previous_bytes = self._head
         self._head = (self.scope, count + (n_previous_bytes if request is self.scope else 0))
         if self._head[1] > _MAX_HEAD_BYTES:
             self._refuse(431, f"the head of a request may have at most {_MAX_HEAD_BYTES:,} bytes")
 
     def send_400_response(self, msg: str) -> None:
-        """Refuse bytes that are not HTTP; as for every error, the response is JSON."""
+        """Reject bytes that are not HTTP; the response is JSON, like the response to any other error."""
         self._refuse(400, "this is not an HTTP/1.1 request")
 
     def _unsupported_upgrade_warning(self) -> None:
-        """Do not warn about requests to upgrade to websockets, which get an ordinary response."""
+        """Do not warn about requests to upgrade to websockets; they get an ordinary response."""
 
     def on_response_complete(self) -> None:
         if self._ignores_input:
@@ -180,8 +180,9 @@ class Connection(HttpToolsProtocol):  # type: ignore[misc]  # uvicorn is half ty
     def end(self) -> None:
         """Close the connection after the client has had time to read the response.
 
-        If input is not read, the connection is reset, and the client loses the response. So further input is
-        discarded for some seconds.
+        If the server closed the connection without reading the remaining input, the connection would be reset
+        and the client would lose the response. Further input is therefore read and discarded for some
+        seconds.
         """
         if self.transport.is_closing() or self._ignores_input:
             return
@@ -207,7 +208,7 @@ class Connection(HttpToolsProtocol):  # type: ignore[misc]  # uvicorn is half ty
 
 
 class _LingeringTransport:
-    """Transport of responses; if the request was not read completely, `close` closes it with a delay."""
+    """Transport of responses; `close` takes effect with a delay if the request was not read completely."""
 
     def __init__(self, connection: Connection, cycle: Any) -> None:
         self._connection = connection
@@ -222,7 +223,7 @@ class _LingeringTransport:
             self._connection.transport.close()
 
 
-# Attributes of uvicorn's classes that `Connection` uses.
+# The attributes of uvicorn's classes that `Connection` uses.
 _PROTOCOL_ATTRIBUTES = (
     *("connections", "cycle", "expect_100_continue", "flow", "headers", "loop", "parser", "pipeline"),
     *("on_response_complete", "scope", "send_400_response", "server_state", "shutdown"),
@@ -232,7 +233,7 @@ _CYCLE_ATTRIBUTES = ("keep_alive", "more_body", "response_complete", "transport"
 
 
 def choose_protocol() -> type[asyncio.Protocol] | str:
-    """Return :class:`Connection`, or uvicorn's own protocol if uvicorn has changed."""
+    """Return :class:`Connection`, or uvicorn's own protocol if this version of uvicorn is incompatible."""
     difference = find_difference(HttpToolsProtocol, RequestResponseCycle)
     if not difference:
         return Connection
@@ -245,7 +246,7 @@ async def _null_app(scope: Any, receive: Any, send: Any) -> None: ...
 
 
 def find_difference(connection_class: Any, cycle_class: Any) -> str:
-    """Describe what :class:`Connection` needs and uvicorn's classes lack; return "" if nothing is missing."""
+    """Describe the first requirement of :class:`Connection` that uvicorn's classes do not meet, or ""."""
     config = uvicorn.Config(_null_app, http=connection_class, log_config=None, ws="none", lifespan="off")
     loop = asyncio.new_event_loop()
     try:

@@ -1,4 +1,4 @@
-"""Limits of connections: their number, and the time to send the head of a request."""
+"""Limit the number of connections, and the time in which clients must send the head of a request."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import time
 from collections.abc import Iterable
 from typing import Protocol
 
-_RESERVED_FILES = 200  # descriptors for models, logs and the event loop
+_RESERVED_FILES = 200  # number of descriptors for models, logs and the event loop
 
 
 class PendingConnection(Protocol):
     """A connection that may be waiting for the head of a request."""
 
     def pending_head(self) -> object | None:
-        """Return an object that identifies the request whose head is awaited, or None if none is awaited."""
+        """Return an object that identifies the request whose head is incomplete, or None if there is none."""
 
     def refuse_late_head(self) -> None:
         """Send an error, and close the connection."""
@@ -26,9 +26,10 @@ class ConnectionLimits:
     Parameters
     ----------
     seconds : float
-        Time to send the head of a request; late connections are closed after at most 1.25 times this number.
+        Time in which a client must send the head of a request. Late connections are closed after at most
+        1.25 times this number.
     connections : int
-        Largest number of connections; fewer if the process may open fewer files.
+        Largest number of connections. The limit is lower if the process may open fewer files.
     """
 
     def __init__(self, seconds: float, connections: int) -> None:
@@ -36,12 +37,12 @@ class ConnectionLimits:
         self.max_connections = min(connections, max(_raise_open_file_limit() - _RESERVED_FILES, 1))
         self.connections: Iterable[PendingConnection] = ()
         self.is_ending = (
-            False  # whether the server is stopping; connections then close after one more request
+            False  # True while the server is stopping: connections then close after one more request
         )
         self._wait_starts: dict[PendingConnection, tuple[object, float]] = {}
 
     async def watch(self) -> None:
-        """Close overdue connections regularly, in an endless loop."""
+        """Close overdue connections at regular intervals, in an endless loop."""
         while True:
             await asyncio.sleep(self._seconds / 4)
             self.close_overdue(time.monotonic())

@@ -9,7 +9,7 @@ from unkernel.serve.answerers import FieldError
 
 _COLUMN = re.compile(r"column '((?:[^'\\]|\\.)*)'")
 _QUOTED = r"'(?:[^'\\]|\\.)*'"
-# Matches names of Python types; quoted values of the client also match, and are not replaced.
+# Matches the names of Python types. The client's quoted values match too, but are not replaced.
 _PYTHON_TYPE = re.compile(rf"{_QUOTED}|a value of type (\w+)|a (dict)\b")
 _JSON_TYPES = {
     "dict": "an object",
@@ -20,18 +20,18 @@ _JSON_TYPES = {
     "bool": "true or false",
     "NoneType": "null",
 }
-_TREE = re.compile(r"^trees\[\d+\]:(\d+):(\d+): ")  # the index is removed, because a request has one tree
+_TREE = re.compile(r"^trees\[\d+\]:(\d+):(\d+): ")  # the index is meaningless: a request has one tree
 
 
 class RequestError(Exception):
-    """A request that is refused.
+    """The rejection of a request.
 
     Attributes
     ----------
     status : int
         The HTTP status.
     reason : str
-        A message that describes the error, its place, and the expected input.
+        A message that describes the error, its position, and the expected input.
     field : str or None
         The invalid part of the body, if known.
     close : bool
@@ -51,7 +51,7 @@ class RequestError(Exception):
 
 
 def make_input_error(error: Exception, place: str = "") -> RequestError:
-    """Turn an error of a model into a RequestError; `place` is the path of the input in the body."""
+    """Return a RequestError for an error of a model; `place` is the path of the input in the body."""
     reason = _TREE.sub(r"line \1, character \2: ", _PYTHON_TYPE.sub(_name_json_type, str(error)))
     column = _COLUMN.search(reason)
     named_field = error.field if isinstance(error, FieldError) else ""

@@ -14,12 +14,12 @@ Receive = Callable[[], Awaitable[Any]]
 Send = Callable[[Any], Awaitable[None]]
 HeaderList = list[tuple[bytes, bytes]]
 
-SHORT_BODY_BYTES = 1 << 14  # longer bodies are answered in a thread
+SHORT_BODY_BYTES = 1 << 14  # requests with longer bodies are handled in a thread
 JSON: HeaderList = [(b"content-type", b"application/json")]
 
 
 class Reply(NamedTuple):
-    """The response to a request; its body is complete, or a stream of parts."""
+    """The response to a request. Its body is either complete or a stream of parts."""
 
     body: bytes | AsyncIterator[bytes]
     status: int
@@ -38,17 +38,17 @@ Answer = Callable[["ServedModel", Head, bytes], Reply]
 
 @dataclass(frozen=True)
 class Endpoint:
-    """An endpoint that models answer.
+    """An endpoint of every model.
 
     Attributes
     ----------
     name : str
     answer : callable
-        Returns a model's reply to a head and a body; called on the event loop or in a thread.
+        Returns a model's reply, given a head and a body. It is called on the event loop or in a thread.
     short : bool, default=True
-        Whether fast models answer short bodies on the event loop.
+        Whether fast models answer short requests on the event loop.
     streams : bool, default=False
-        Whether the body may be JSON lines, which are answered as they arrive.
+        Whether the body may be a stream of JSON lines; each line is answered when it arrives.
     """
 
     name: str

@@ -1,7 +1,8 @@
 """The Open Inference Protocol, version 2: tensors in requests and responses.
 
-The specification is KServe's (`open-inference-protocol`, REST). Tensors are JSON or, as in its extension for
-binary data, bytes after the JSON. The header `Inference-Header-Content-Length` gives the length of the JSON.
+KServe publishes the specification (`open-inference-protocol`, REST). Tensors are JSON or, with the extension
+for binary data, bytes after the JSON. The header `Inference-Header-Content-Length` has the length of the
+JSON.
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ class Request:
     ----------
     body : bytes
     json_length : int or None
-        Length of the JSON before the bytes of tensors; None if the body has only JSON.
+        Length of the JSON, which is followed by the bytes of tensors; None if the body is only JSON.
     """
 
     def __init__(self, body: bytes, json_length: int | None) -> None:
@@ -123,7 +124,7 @@ class Request:
         return data
 
     def select_outputs(self, answerer: Answerer) -> list[tuple[Tensor, bool]]:
-        """Return the requested outputs, each with a flag that is true if it is sent as bytes."""
+        """Return the requested outputs, each with a flag: whether to send it as bytes."""
         by_name = {tensor.name: tensor for tensor in answerer.outputs}
         as_bytes_by_default = (
             _get_typed(self._json, "parameters", dict, "", default={}).get("binary_data_output") is True
@@ -167,7 +168,7 @@ def _read_shape(tensor: Json, path: str) -> tuple[int, ...]:
 
 
 def _parse_data(data: list[Any], datatype: str, path: str) -> NDArray[Any]:
-    """Convert values from JSON, flat or nested, to a flat array."""
+    """Return a flat array of values from flat or nested JSON."""
     while data and isinstance(data[0], list):
         if not all(isinstance(part, list) for part in data):
             raise RequestError(400, f"{path}.data is nested unevenly", field=f"{path}.data")
@@ -214,7 +215,7 @@ def _parse_bytes(data: memoryview, datatype: str, path: str) -> NDArray[Any]:
 
 
 def check_inputs(inputs: Mapping[str, NDArray[Any]], answerer: Answerer, limit: int) -> None:
-    """Raise a RequestError if the inputs do not fit the model, or have more than `limit` items."""
+    """Raise a RequestError if the inputs do not match the model, or have more than `limit` items."""
     known_names = [tensor.name for tensor in answerer.inputs]
     unknown = next((name for name in inputs if name not in known_names), None)
     if unknown is not None:

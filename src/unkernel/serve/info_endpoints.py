@@ -1,4 +1,4 @@
-"""The endpoints about models and the server: descriptions, health, metrics, documentation and the page."""
+"""The endpoints with information: descriptions of models, health, metrics, documentation and the page."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _POLICY = "default-src 'self'; img-src 'self' data:; style-src 'self' 'unsafe-in
 
 
 class InfoEndpoints:
-    """Handlers of the endpoints about models and the server."""
+    """Handlers of the endpoints with information about models and the server."""
 
     def __init__(
         self,
@@ -51,7 +51,7 @@ class InfoEndpoints:
         }
 
     def make_router(self) -> Router:
-        """Return a router of the endpoints. It raises errors, which the application turns into responses."""
+        """Return a router for the endpoints; it raises errors, and the application sends error responses."""
         version = "/v2/models/{name}/versions/{version}"
         return Router(
             routes=[
@@ -171,7 +171,7 @@ class InfoEndpoints:
         return endpoint
 
     def _make_file_response(self, name: str) -> Response:
-        """Return a file of the page. All files were read at startup, so requests do not open files."""
+        """Return a file of the page. All files were read at startup: requests do not open files."""
         if name not in self._files or name.rpartition(".")[2] not in _TYPES:
             raise RequestError(404, f"there is no {name!r}")
         headers = {"content-security-policy": _POLICY, "cache-control": "no-cache"}

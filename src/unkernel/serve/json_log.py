@@ -1,4 +1,4 @@
-"""Log of the server: one JSON object per line, on stderr."""
+"""Write the server's log to stderr, with one JSON object per line."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ def log(message: str, *, level: str = "info", exc_info: Any = None, **facts: Any
 
 
 def start_log(*, quiet: bool = False) -> None:
-    """Log to stderr; with `quiet`, log errors and warnings only.
+    """Log to stderr; with `quiet`, log only errors and warnings.
 
-    A line that cannot be written, for example to a full disk, is lost, but no request fails.
+    If a line cannot be written, for example to a full disk, the line is lost, but no request fails.
     """
     logging.raiseExceptions = False
     handler = logging.StreamHandler(sys.stderr)

@@ -1,4 +1,4 @@
-"""Metrics for Prometheus: requests, times, errors and loaded models of all workers."""
+"""Collect metrics for Prometheus: requests, times, errors and loaded models of all workers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from unkernel.serve.served_models import ServedModel
 
-_FOLDER_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"  # the folder of the counts of all workers
+_FOLDER_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"  # environment variable: the folder with all workers' counts
 _BUCKET_SECONDS = (
     0.0001,
     0.00025,
@@ -32,7 +32,7 @@ _BUCKET_SECONDS = (
 
 
 def share_counts(depot: Path) -> None:
-    """Let the workers store their counts in a shared folder; call this before the first worker starts."""
+    """Let the workers store their counts in a shared folder; to be called before the first worker starts."""
     folder = depot / "metrics"
     folder.mkdir(exist_ok=True)
     os.environ[_FOLDER_VARIABLE] = str(folder)
@@ -77,7 +77,7 @@ class Metrics:
     def count_request(self, model: str, endpoint: str, status: int, seconds: float) -> None:
         key = (model, endpoint, status)
         child = self._children.get(key)
-        if child is None:  # cached, because looking up labels takes longer than counting
+        if child is None:  # cache the child: looking up labels takes longer than counting
             child = self._children[key] = self._seconds.labels(model, endpoint, str(status))
         child.observe(seconds)
 
@@ -87,7 +87,7 @@ class Metrics:
         self._version.labels(served.name).set(float(served.version))
 
     def count_refusal(self, model: str) -> None:
-        """Count a refused file."""
+        """Count a rejected model file."""
         self._loads.labels(model, "refused").inc()
 
     def render(self) -> tuple[bytes, str]:

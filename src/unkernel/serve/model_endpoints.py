@@ -1,7 +1,7 @@
-"""The endpoints that models answer: predict, explain and infer.
+"""The endpoints of models: predict, explain and infer.
 
-Each endpoint is one function from a model, a head and a body to a reply. It runs on the event loop if the
-answer takes microseconds, and in a thread otherwise.
+Each endpoint is one function that takes a model, a head and a body, and returns a reply. The function runs on
+the event loop if it takes only microseconds, and in a thread otherwise.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ _Answer = TypeVar("_Answer")
 _LINES = (b"application/x-ndjson", b"application/jsonl", b"application/jsonlines")
 _LINES_HEADERS: HeaderList = [(b"content-type", b"application/x-ndjson")]
 _DEFAULT_TOP, _MAX_TOP = 10, 1000
-_MIN_TIME_LIMIT = 1e-3  # seconds
-_GRACE_SECONDS = 5.0  # time after the timeout of a request until `on_stuck` is called
+_MIN_TIME_LIMIT = 1e-3  # in seconds
+_GRACE_SECONDS = 5.0  # time from the timeout of a request until `on_stuck` is called
 _MAX_LENGTH_DIGITS = 18
 
 
@@ -54,7 +54,7 @@ class ModelEndpoints:
     threads : int
         Number of threads for slow requests.
     on_stuck : callable, optional
-        Called if a call of a model still runs some seconds after its request has timed out.
+        Called if a model is still busy with a request some seconds after the timeout of the request.
     """
 
     def __init__(
@@ -83,13 +83,13 @@ class ModelEndpoints:
         return routes
 
     def close(self) -> None:
-        """Stop the threads without waiting for running calls."""
+        """Stop the threads without waiting for running requests."""
         self._pool.shutdown(wait=False)
 
     # --- Event loop, thread or stream -----------------------------------------------------------------
 
     async def answer(self, route: Route, head: Head, receive: Receive, version: str | None = None) -> Reply:
-        """Answer a request, on the event loop if that is fast, and otherwise in a thread."""
+        """Return the reply to a request, computed on the event loop if that is fast, else in a thread."""
         served = self._models.get(route.model, version)
         if _is_stream(route.endpoint, head):
             return Reply(
@@ -101,7 +101,7 @@ class ModelEndpoints:
         return await self._run_in_thread(lambda: route.endpoint.answer(served, head, body))
 
     def answer_immediately(self, route: Route, head: Head, body: bytes) -> Reply | None:
-        """Answer a request whose body has arrived; return None if it needs a thread or a stream."""
+        """Return the reply to a complete request; None if it needs a thread or a stream."""
         served = self._models.get(route.model)
         if _is_stream(route.endpoint, head) or not _is_fast(served, route.endpoint, body):
             return None
@@ -116,7 +116,7 @@ class ModelEndpoints:
             raise RequestError(504, f"there was no answer within {self._limits.seconds:g} s") from None
 
     def _check_ended(self, future: Future[Any]) -> None:
-        """Report a call that still runs after its timeout, as it occupies a thread and a core."""
+        """Report a request that is still running after its timeout: it occupies a thread and a core."""
         if future.running():
             log("request does not end", level="error", seconds=self._limits.seconds + _GRACE_SECONDS)
             self._on_stuck()
@@ -124,7 +124,7 @@ class ModelEndpoints:
     async def _stream_answers(self, served: ServedModel, receive: Receive) -> AsyncIterator[bytes]:
         """Yield the answers to JSON lines; the answer to an invalid line is an error object.
 
-        An error that ends the stream is sent as the last line, or as the response if there is no other line.
+        An error that ends the stream becomes the last line or, if there is no other line, the response.
         """
         answerer, line = served.answerer, 1
         parts = read_lines(receive, self._limits.body)
@@ -172,7 +172,7 @@ class ModelEndpoints:
 
 
 def _call_with_limit(call: Callable[[], _Answer], deadline: float) -> _Answer:
-    """Call a function; at the time `deadline`, its native code raises a TimeoutError."""
+    """Call a function and return its result; at the time `deadline`, the core raises a TimeoutError in it."""
     with TimeLimit(max(deadline - time.monotonic(), _MIN_TIME_LIMIT)):
         return call()
 
@@ -187,7 +187,7 @@ def _explain(served: ServedModel, head: Head, body: bytes) -> Reply:
 
 
 def _call_model(call: Callable[[], _Answer], *, has_number: bool = True) -> _Answer:
-    """Call a model; raise a RequestError for invalid input. It has the input's index if `has_number`."""
+    """Call a model; raise a RequestError for invalid input, with the input's index if `has_number`."""
     try:
         return call()
     except RequestError:
@@ -200,7 +200,7 @@ def _call_model(call: Callable[[], _Answer], *, has_number: bool = True) -> _Ans
 
 
 def _read_items(answerer: Answerer, body: bytes) -> tuple[list[Any], JsonShape]:
-    """Decode the inputs in a body; return them, and whether the answer is one object or a list."""
+    """Return the inputs decoded from a body, and the shape of the response: one object or a list."""
     content = decode_json(body)
     if isinstance(content, list) and (answerer.input != "row" or _are_rows(content)):
         return content, JsonShape.LIST
@@ -208,7 +208,7 @@ def _read_items(answerer: Answerer, body: bytes) -> tuple[list[Any], JsonShape]:
 
 
 def _answer_lines(answerer: Answerer, lines: bytes, first: int) -> bytes:
-    """Answer complete lines: all in one call or, if a line is invalid, one by one."""
+    """Return the answers to complete lines: all in one call or, if a line is invalid, one by one."""
     answers = answerer.answer_json(lines, JsonShape.LINES, len(lines))
     if answers is not None:
         return answers
@@ -237,7 +237,7 @@ def _count_lines(lines: bytes) -> int:
 
 
 def _are_rows(items: list[Any]) -> bool:
-    """Return whether a list is a list of rows, and not a single row."""
+    """Return whether a list contains rows, as opposed to being a row itself."""
     return not items or isinstance(items[0], list | dict)
 
 
@@ -265,7 +265,7 @@ def _is_fast(served: ServedModel, endpoint: Endpoint, body: bytes) -> bool:
 def _read_one_item(served: ServedModel, body: bytes) -> Any:
     item = decode_json(body)
     if isinstance(item, list) and (
-        served.answerer.input not in ("record", "row")  # a record or a row may be a list of values
+        served.answerer.input not in ("record", "row")  # a single record or row may itself be a list
         or any(isinstance(part, list | dict) for part in item)
     ):
         raise RequestError(400, "explain takes one input, and the body is a list of them")
@@ -277,5 +277,5 @@ def _make_version_header(served: ServedModel) -> tuple[bytes, bytes]:
 
 
 def _make_timing_header(start_time: float) -> tuple[bytes, bytes]:
-    """Return the time since `start_time` in milliseconds, in a header that browsers display."""
+    """Return a header with the milliseconds since `start_time`; browsers display this header."""
     return (b"server-timing", b"model;dur=%.4f" % ((time.perf_counter() - start_time) * 1e3))

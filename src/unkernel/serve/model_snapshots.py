@@ -1,8 +1,8 @@
 """The server's private copies of model files, which all workers map into memory.
 
-If a new model is copied over a mapped file, the mapped memory changes. So the workers map private copies. All
-workers watch the files. The first worker that finds a new file copies and checks it, and adds the copy to a
-table that all workers read, so a file is copied and checked once per machine.
+If a new model is copied over a mapped file, the mapped memory changes. The workers therefore map private
+copies. All workers watch the files. The first worker that finds a new file copies and checks it, and adds the
+copy to a table that all workers read. A file is thus copied and checked only once per machine.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from unkernel.serve.answerers import check_servable
 
 _PREFIX = "unkernel-serve-"
 _TABLE, _LOCK, _ALIVE = "table.json", "lock", "alive"
-_MAX_COPY_ATTEMPTS = 5  # a file may change while it is copied
+_MAX_COPY_ATTEMPTS = 5  # copying is repeated if the file changes meanwhile
 
 
 @dataclass(frozen=True)
@@ -35,15 +35,15 @@ class Snapshot:
     Attributes
     ----------
     version : int
-        Counted from 1; 0 before the first copy.
+        Number of the version, counted from 1; 0 before the first copy.
     file : str
         Name of the copy in the folder.
     source_identity : tuple of int
-        Identity of the file when it was copied or refused.
+        Identity of the file when it was copied or rejected.
     refusal : str or None
-        Why the newest file was refused; None if it was accepted.
+        Why the newest file was rejected; None if it was accepted.
     loaded_at : float
-        Seconds since 1970.
+        Time of loading, in seconds since 1970.
     """
 
     version: int = 0
@@ -69,7 +69,7 @@ class ModelSnapshots:
         self._decoder = msgspec.json.Decoder(dict[str, Snapshot])
 
     def read_table(self) -> dict[str, Snapshot]:
-        """Read the entries of all models, by name."""
+        """Return the entries of all models, by name."""
         try:
             table: dict[str, Snapshot] = self._decoder.decode((self._folder / _TABLE).read_bytes())
             return table
@@ -96,7 +96,7 @@ class ModelSnapshots:
         Returns
         -------
         Snapshot
-            The new entry of the table; `refusal` says why the file was refused.
+            The new entry of the table. If the file was rejected, `refusal` has the reason.
 
         Raises
         ------
@@ -111,7 +111,7 @@ class ModelSnapshots:
             new_entry = self._copy_and_check(name, entry)
             self._write_table(table | {name: new_entry})
         if entry.file and new_entry.file != entry.file:
-            self.get_path(entry).unlink(missing_ok=True)  # workers that have mapped the file keep its content
+            self.get_path(entry).unlink(missing_ok=True)  # workers that have mapped the copy keep its content
         return new_entry
 
     def _copy_and_check(self, name: str, entry: Snapshot) -> Snapshot:
@@ -143,13 +143,13 @@ class ModelSnapshots:
 
 
 def identify_file(path: Path) -> tuple[int, ...]:
-    """Return numbers that change when a file is replaced or written."""
+    """Return numbers that change whenever a file is replaced or written."""
     stat = path.stat()
     return stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns
 
 
 def _copy_unchanged(source: Path, copy: Path) -> tuple[int, ...]:
-    """Copy a file; repeat this if the file changes during the copy. Return its identity."""
+    """Copy a file, again if it changes during the copy; return the identity of the file."""
     for attempt in range(_MAX_COPY_ATTEMPTS):
         identity = identify_file(source)
         shutil.copyfile(source, copy)
@@ -170,7 +170,7 @@ def _find_problem(copy: Path) -> str | None:
 
 @contextlib.contextmanager
 def make_snapshot_folder() -> Iterator[Path]:
-    """Make a private folder, and remove it at the end; also remove the folders of killed servers.
+    """Yield a private folder, and remove it at the end; also remove the folders of killed servers.
 
     Raises
     ------
@@ -189,7 +189,7 @@ def make_snapshot_folder() -> Iterator[Path]:
     try:
         with (folder / _LOCK).open("a") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
-            # The file is renamed after it is locked, so that other servers always find it locked.
+            # Rename the file only after locking it: other servers then never find it unlocked.
             (folder / _LOCK).rename(folder / _ALIVE)
             yield folder
     finally:
@@ -204,5 +204,5 @@ def _remove_orphans() -> None:
             if folder.lstat().st_uid != os.getuid():
                 continue
             with (folder / _ALIVE).open("r+") as lock:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)  # fails while the server of this folder runs
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)  # fails while the folder's server is running
                 shutil.rmtree(folder, ignore_errors=True)

@@ -26,7 +26,7 @@ _ERRORS = {
 
 
 def make_document(models: Sequence[ServedModel]) -> Json:
-    """Describe all endpoints of the server."""
+    """Return the OpenAPI document with all endpoints of the server."""
     paths: Json = {}
     for served in models:
         paths |= _make_model_paths(served)

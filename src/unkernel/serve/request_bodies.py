@@ -1,4 +1,4 @@
-"""Bodies of requests: receive them, with timeouts, and decode JSON."""
+"""Receive the bodies of requests, with timeouts, and decode JSON."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ class DisconnectedError(Exception):
 
 
 class BodyTimeouts:
-    """Timeouts for the parts of bodies.
+    """Timeouts for the parts of request bodies.
 
-    A timer per request would take longer than many models. Instead, one loop cancels all requests that have
-    waited too long.
+    A timer for each request would take longer than many predictions. Instead, one loop cancels all requests
+    that have waited too long.
 
     Parameters
     ----------
     seconds : float
-        The timeout; a wait ends after at most 1.25 times this.
+        The timeout; a wait ends after at most 1.25 times this number.
     """
 
     def __init__(self, seconds: float) -> None:
@@ -60,7 +60,7 @@ class BodyTimeouts:
             self._cancelled.discard(task)
 
     async def watch(self) -> None:
-        """Cancel overdue requests regularly, in an endless loop."""
+        """Cancel overdue requests at regular intervals, in an endless loop."""
         while True:
             await asyncio.sleep(self._seconds / 4)
             latest_start = time.monotonic() - self._seconds
@@ -99,7 +99,7 @@ async def _receive_part(receive: Receive) -> Any:
 
 async def read_lines(receive: Receive, limit: int) -> AsyncIterator[bytes]:
     """Yield complete lines of a stream as they arrive; raise a RequestError for a line over `limit` bytes."""
-    line_parts: list[bytes] = []  # of an incomplete line
+    line_parts: list[bytes] = []  # the parts of an incomplete line
     size, has_more = 0, True
     while has_more:
         message = await _receive_part(receive)
@@ -119,7 +119,7 @@ def _make_size_error(limit: int, subject: str = "the body") -> RequestError:
 
 
 def decode_json(body: bytes, name: str = "the body") -> Any:
-    """Decode JSON, with or without a byte order mark; if it is invalid, raise a RequestError with `name`."""
+    """Decode JSON, with or without a byte order mark; raise a RequestError about `name` if it is invalid."""
     body = body.removeprefix(_BOM)
     if not body:
         raise RequestError(400, f"{name} is empty: send one input, or a list of them")
@@ -144,7 +144,7 @@ def _explain_invalid_json(body: bytes, name: str, error: msgspec.DecodeError) ->
 
 
 def _decode_surrogates(body: bytes) -> Any:
-    """Decode JSON that has lone surrogates; return None if it is not JSON. Models refuse the surrogates."""
+    """Decode JSON with lone surrogates, which models will reject; return None if it is not JSON."""
     if b"\\u" not in body:
         return None
     try:
@@ -158,7 +158,7 @@ def _refuse_constant(word: str) -> None:
 
 
 def _find_invalid_byte(body: bytes) -> int:
-    """Find the first byte that is not UTF-8, which JSON decoders count from the start of a string."""
+    """Return the offset of the first byte that is not UTF-8. (JSON decoders count within a string.)"""
     try:
         body.decode()
     except UnicodeDecodeError as error:

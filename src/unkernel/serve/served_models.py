@@ -18,7 +18,7 @@ from unkernel.serve.json_log import log
 from unkernel.serve.model_snapshots import ModelSnapshots, Snapshot, identify_file
 from unkernel.serve.settings import Settings
 
-_MAX_LOAD_ATTEMPTS = 10  # a newer copy may replace a copy before it is loaded
+_MAX_LOAD_ATTEMPTS = 10  # loading is repeated if a newer copy replaces the copy meanwhile
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,8 +34,8 @@ class ServedModel:
 class ServedModels:
     """The models of a worker.
 
-    Each request keeps its :class:`ServedModel` until it is answered, so an old version is freed after the
-    last of its requests.
+    Each request holds its :class:`ServedModel` until the response. An old version is therefore freed after
+    the last of its requests.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ class ServedModels:
     on_load : callable
         Called with each version that is loaded.
     on_refusal : callable
-        Called with the name of each model whose file is refused.
+        Called with the name of each model whose file is rejected.
     """
 
     def __init__(
@@ -61,8 +61,8 @@ class ServedModels:
         self._lock = Lock()
         self._table_identity: tuple[int, ...] = ()
         self._last_identities: dict[str, tuple[int, ...] | None] = {}
-        self._logged_faults: dict[str, str] = {}  # the fault of each model that was logged last
-        self._unreadable: dict[str, str] = {}  # the reason why the file of a model cannot be read
+        self._logged_faults: dict[str, str] = {}  # the last logged fault of each model
+        self._unreadable: dict[str, str] = {}  # why the file of a model cannot be read, by model
 
     @property
     def names(self) -> list[str]:
@@ -122,7 +122,7 @@ class ServedModels:
 
     def _load(self, name: str, entry: Snapshot) -> None:
         start_time = time.perf_counter()
-        # The worker that copied the file has checked every byte.
+        # No check is necessary: the worker that copied the file has checked every byte.
         answerer = make_answerer(load(self._snapshots.get_path(entry), verify=False))
         with contextlib.suppress(ValueError):
             answerer.answer_one(answerer.example)  # the first answer of a parser builds its tables
@@ -133,7 +133,7 @@ class ServedModels:
         log("model loaded", model=name, version=served.version, seconds=round(served.load_seconds, 6))
 
     def reload(self, name: str) -> ServedModel:
-        """Copy and load the file of a model immediately; raise a RequestError if it is refused."""
+        """Copy and load the file of a model immediately; raise a RequestError if it is rejected."""
         self.get(name)
         try:
             entry = self._snapshots.take_snapshot(name, again=True)
@@ -148,7 +148,7 @@ class ServedModels:
         return self.get(name)
 
     def check_files(self) -> None:
-        """Load changed files, except files that changed since the last check, which may be incomplete."""
+        """Load changed files, except files that changed since the last check: they may be incomplete."""
         for name, entry in self._snapshots.read_table().items():
             identity = self._identify_source(name)
             is_stable = identity is not None and identity == self._last_identities.get(name)
@@ -171,7 +171,7 @@ class ServedModels:
         return identity
 
     async def watch(self) -> None:
-        """Check the files and the table regularly, in an endless loop."""
+        """Check the files and the table at regular intervals, in an endless loop."""
         while True:
             await asyncio.sleep(self._watch or 1.0)
             try:

@@ -1,4 +1,4 @@
-"""The server: copy the models, open the socket and run the workers."""
+"""Start the server: copy the models, open the socket and run the workers."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from unkernel.serve.settings import BACKLOG, Settings
 
 
 def serve(settings: Settings, on_start: Callable[[str], object] = lambda _: None) -> None:
-    """Serve models over HTTP until the process gets SIGTERM or Ctrl-C.
+    """Serve models over HTTP until SIGTERM or Ctrl-C.
 
     Parameters
     ----------
     settings : Settings
         The models and the settings of the server.
     on_start : callable, optional
-        Called with the address when the models are loaded and the server accepts connections.
+        Called with the server's address once the models are loaded and connections are accepted.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Settings of a server, with the defaults that the command line shares."""
+"""The settings of a server. The command line uses the same defaults."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 SETTINGS_VARIABLE = "UNKERNEL_SERVE_SETTINGS"  # environment variable: path of the settings file
-_MODEL_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")  # a name is a part of URLs
+_MODEL_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")  # names are parts of URLs
 _SUFFIX = ".uk"
 BACKLOG = 2048  # largest number of connections that wait to be accepted
 
 
 @dataclass(frozen=True)
 class Limits:
-    """Limits of one request; a request that exceeds a limit gets an error response.
+    """Limits of requests. A request that exceeds a limit gets an error with the status in parentheses.
 
     Attributes
     ----------
@@ -26,11 +26,13 @@ class Limits:
     batch : int, default=100000
         Largest number of records in a body that is not a stream (413).
     seconds : float, default=30.0
-        Time to send a body (408) or the next part of a stream, and to compute a response (504).
+        Time in which a client must send a body or the next part of a stream (408), and in which the response
+        must be computed (504).
     concurrency : int, default=512
         Largest number of requests that a worker processes at the same time (429).
     connections : int, default=10000
-        Largest number of connections of a worker (503); fewer if the system allows fewer open files.
+        Largest number of connections per worker (503). The limit is lower if the system allows fewer open
+        files.
 
     See Also
     --------
@@ -57,25 +59,26 @@ class Settings:
     Attributes
     ----------
     models : dict of str to str
-        Maps the name of each model, which is a part of its URL, to its file.
+        The file of each model, by name. The name is a part of the model's URL.
     depot : str, default=""
         Folder of the server's own copies of the files; :func:`serve` sets it.
     host : str, default="127.0.0.1"
         Address to listen on.
     port : int, default=8080
-        Port to listen on; 0 chooses a free one.
+        Port to listen on; 0 means any free port.
     workers : int, default=1
         Number of processes.
     tokens : sequence of str, default=()
         Accepted bearer tokens. If there are none, all requests are accepted.
     watch : float, default=1.0
-        Seconds between checks for new files; 0 checks only on ``POST /models/{name}/load``.
+        Seconds between checks for new files. With 0, files are checked only on
+        ``POST /models/{name}/load``.
     drain : float, default=10.0
-        Seconds that running requests have to finish when the server stops.
+        Number of seconds in which running requests can finish when the server stops.
     log_requests : bool, default=False
         Whether to log every request.
     quiet : bool, default=False
-        Whether to log errors and warnings only.
+        Whether to log only errors and warnings.
     limits : Limits, default=Limits()
         Limits of one request.
 
@@ -103,7 +106,7 @@ class Settings:
     limits: Limits = Limits()
 
     def __post_init__(self) -> None:
-        """Check the names of the models, which are parts of URLs."""
+        """Check that the names of the models can be parts of URLs."""
         for name in self.models:
             _check_name(name, name)
 
@@ -119,7 +122,7 @@ class Settings:
 
     @classmethod
     def read(cls, path: Path) -> Settings:
-        """Read settings that :meth:`write` wrote.
+        """Read settings from a file written by :meth:`write`.
 
         Parameters
         ----------
@@ -136,7 +139,7 @@ class Settings:
 
 
 def parse_model_files(arguments: Iterable[str]) -> dict[str, str]:
-    """Parse ``income.uk`` and ``people=models/income-7.uk``; return the paths by the names of the models."""
+    """Return the path of each model by name, from arguments ``income.uk`` or ``name=models/income-7.uk``."""
     paths: dict[str, str] = {}
     for argument in arguments:
         name, equals, path = argument.partition("=")
@@ -160,7 +163,7 @@ def _check_name(name: str, argument: str, advice: str = "") -> None:
 
 
 def read_tokens(path: Path) -> tuple[str, ...]:
-    """Read tokens from a file, one per line; skip empty lines and lines that begin with #."""
+    """Return the tokens in a file, one per line; skip empty lines and lines that begin with #."""
     try:
         lines = [line.strip() for line in path.read_text(encoding="utf-8").splitlines()]
     except UnicodeDecodeError as error:

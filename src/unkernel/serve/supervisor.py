@@ -21,9 +21,9 @@ from unkernel.serve.settings import SETTINGS_VARIABLE, Settings
 from unkernel.serve.watchdog import take_report
 
 READY = b"ready\n"  # a worker writes this to stdout when it accepts requests
-_RESTART_SECONDS = 1.0  # delay before a worker that ended during its start is replaced
+_RESTART_SECONDS = 1.0  # delay before replacing a worker that ended during its start
 _HANDSHAKE_SECONDS = 0.1  # time for half-open connections to be established at shutdown
-_KILL_DELAY_SECONDS = 10.0  # time after the drain until running workers are killed
+_KILL_DELAY_SECONDS = 10.0  # time from the end of the drain until running workers are killed
 
 
 @dataclass(eq=False)
@@ -35,8 +35,8 @@ class _Worker:
 class Supervisor:
     """Starts workers that share a socket, and replaces workers that end.
 
-    Every worker is a process, even if there is only one: if native code does not return, the
-    worker can only be ended and replaced.
+    Every worker is a process, even if there is only one: if native code does not return, the only way out is
+    to end the process and start another one.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ class Supervisor:
     settings_file : Path
         The file of the settings.
     listener : socket
-        The listening socket; it is closed when the workers stop.
+        The listening socket, which is closed when the workers stop.
     """
 
     def __init__(self, settings: Settings, settings_file: Path, listener: socket.socket) -> None:
@@ -52,11 +52,11 @@ class Supervisor:
         self._settings_file = settings_file
         self._listener = listener
         self._workers: list[_Worker] = []
-        # An event is a worker that has ended, or None for a signal.
+        # Each event is a worker that has ended, or None for a signal.
         self._events: SimpleQueue[_Worker | None] = SimpleQueue()
 
     def run(self) -> None:
-        """Run the workers until SIGTERM or Ctrl-C; raise a ChildProcessError if one cannot start."""
+        """Run the workers until SIGTERM or Ctrl-C; raise a ChildProcessError if a worker cannot start."""
         signals = (signal.SIGTERM, signal.SIGINT) if current_thread() is main_thread() else ()
         former_handlers = {
             number: signal.signal(number, lambda *_: self._events.put(None)) for number in signals
@@ -79,7 +79,7 @@ class Supervisor:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             pass_fds=[descriptor],
-            process_group=0,  # Ctrl-C reaches only the supervisor
+            process_group=0,  # makes Ctrl-C reach only the supervisor
             env=self._make_environment(),
         )
         worker = _Worker(process)
@@ -125,11 +125,11 @@ class Supervisor:
 
 
 def refuse_connections(listener: socket.socket) -> None:
-    """Make a socket refuse new connections, and keep the connections in its backlog.
+    """Make a socket refuse new connections, but keep the connections in its backlog.
 
-    Closing a socket resets the connections in its backlog. On Linux, a filter drops packets that ask for a
-    new connection (SYN without ACK) while the workers accept the backlog. Clients retry, and find the
-    port closed. On other systems, this function does nothing.
+    Closing a socket would reset the connections in its backlog. On Linux, a filter therefore drops packets
+    that request a new connection (SYN without ACK) while the workers accept the backlog. The clients of
+    dropped packets retry, and find the port closed. On other systems, this function does nothing.
     """
     if not sys.platform.startswith("linux"):
         return

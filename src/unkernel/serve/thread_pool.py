@@ -1,4 +1,4 @@
-"""Threads for slow requests."""
+"""A pool of threads for slow requests."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ _Work = tuple[Future[Any], Callable[[], Any]]
 class AbandonableThreads(Executor):
     """A pool of daemon threads, which do not keep the process alive.
 
-    At exit, Python waits for the threads of a ``ThreadPoolExecutor``. A server that stops must not wait for
-    requests that have timed out (504).
+    At exit, Python would wait for the threads of a ``ThreadPoolExecutor``. But a server that stops must not
+    wait for requests that have timed out (504).
 
     Parameters
     ----------
@@ -29,7 +29,7 @@ class AbandonableThreads(Executor):
         self._count = count
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-        """Call a function in one of the threads."""
+        """Call a function in one of the threads; return the future of its result."""
         future: Future[Any] = Future()
         self._queue.put((future, lambda: fn(*args, **kwargs)))
         if len(self._threads) < self._count:
@@ -53,4 +53,4 @@ class AbandonableThreads(Executor):
                 future.set_exception(error)
             else:
                 future.set_result(result)
-            del work, future, call  # frees the memory of the result while the thread waits
+            del work, future, call  # frees the result while the thread waits for more work

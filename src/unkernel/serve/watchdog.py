@@ -6,16 +6,16 @@ import asyncio
 import faulthandler
 from pathlib import Path
 
-_MAX_BEAT_SECONDS = 1.0  # interval at which the timer is restarted
-_GRACE_SECONDS = 5.0  # time after the timeout of a request until the process ends
+_MAX_BEAT_SECONDS = 1.0  # longest interval between two restarts of the timer
+_GRACE_SECONDS = 5.0  # time from the timeout of a request until the process ends
 
 
 class Watchdog:
     """Ends this process if its event loop is blocked for longer than the timeout of requests.
 
-    The watchdog ends native code that holds the GIL and does not return. It is the timer of
-    ``faulthandler``, a native thread that does not need the GIL. It writes the stacks of all threads
-    to a report, which the supervisor logs.
+    The watchdog ends native code that holds the GIL and does not return. It uses the timer of
+    ``faulthandler``, whose native thread does not need the GIL. The timer writes the stacks of all threads to
+    a report, and the supervisor logs the report.
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ class Watchdog:
         self._report = _make_report_path(folder, process)
 
     async def beat(self) -> None:
-        """Restart the watchdog's timer regularly, in an endless loop."""
+        """Restart the watchdog's timer at regular intervals, in an endless loop."""
         with self._report.open("wb") as report:
             try:
                 while True:

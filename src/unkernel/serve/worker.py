@@ -1,4 +1,4 @@
-"""A worker process, which answers requests."""
+"""The worker process, which handles requests."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ from unkernel.serve.settings import BACKLOG, SETTINGS_VARIABLE, Settings
 from unkernel.serve.supervisor import READY
 from unkernel.serve.watchdog import Watchdog
 
-_MAX_THREADS = 4  # for slow requests
-_KEEP_ALIVE_SECONDS = 75  # longer than the default of common proxies
+_MAX_THREADS = 4  # largest number of threads for slow requests
+_KEEP_ALIVE_SECONDS = 75  # must exceed the default of common proxies
 
 
 def main() -> None:
-    """Answer requests on the supervisor's socket until SIGTERM."""
+    """Handle requests on the supervisor's socket until SIGTERM."""
     settings = Settings.read(Path(os.environ[SETTINGS_VARIABLE]))
     start_log(quiet=settings.quiet)
     Thread(target=_stop_with_supervisor, daemon=True).start()
-    warnings.simplefilter("ignore")  # client data may cause warnings, whose text would break the JSON log
+    warnings.simplefilter("ignore")  # client data may cause warnings; their text would break the JSON log
     watchdog = Watchdog(settings.limits.seconds, Path(settings.depot), os.getpid())
     app = make_application(settings, watchdog, on_stuck=_stop)
     gc.collect()
-    gc.freeze()  # later collections skip the loaded models and modules
+    gc.freeze()  # makes later collections skip the loaded models and modules
     _Server(_make_config(settings, app)).run([socket.socket(fileno=int(sys.argv[1]))])
 
 
@@ -67,13 +67,13 @@ def _make_config(settings: Settings, app: Application) -> uvicorn.Config:
 
 
 def _stop_with_supervisor() -> None:
-    """Stop when stdin is closed, which means that the supervisor has ended."""
+    """Stop when stdin is closed: this means that the supervisor has ended."""
     sys.stdin.buffer.read()
     _stop()
 
 
 def _stop() -> None:
-    """End the process after the running requests have been answered."""
+    """End the process after the responses to all running requests."""
     os.kill(os.getpid(), signal.SIGTERM)
 
 

@@ -1,1 +1,1 @@
-"""The parts of reports, one file each: functions that make sections from the predictions of models."""
+"""Make the sections of reports from the predictions of models. Each file makes one kind of section."""

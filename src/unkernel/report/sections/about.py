@@ -18,14 +18,14 @@ def make_models_section(predictions: Sequence[ModelPredictions]) -> Section:
 
 
 def make_facts_section(facts_of_models: Mapping[str, dict[str, str]]) -> Section:
-    """Return the facts of models or parsers, by name."""
+    """Return a section with the facts about models or parsers, given by name."""
     caption = "The model" if len(facts_of_models) == 1 else "The models"
     content = facts(list(facts_of_models), merge_facts(list(facts_of_models.values())), caption=caption)
     return Section("Model" if len(facts_of_models) == 1 else "Models", content)
 
 
 def make_engines_section(predictions: Sequence[ModelPredictions]) -> Section:
-    """Show the time and memory of the engine, and of the engines that were tried by compiling."""
+    """Show the time and memory of the engine, and of the engines that ``compile`` tried."""
     unit = predictions[0].examples.unit
     rows = [
         [

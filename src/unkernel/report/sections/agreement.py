@@ -1,4 +1,4 @@
-"""Agreement of models, and tests whether one is better than another."""
+"""The agreement of models, and tests whether one model is better than another."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from unkernel.measures.predictions import ModelPredictions
 from unkernel.report.markup import join_parts, paragraph, table
 from unkernel.report.page import Section
 
-_MAX_EXACT = 1000  # disagreements; for more, the normal approximation is accurate
+_MAX_EXACT = 1000  # with more disagreements, the normal approximation is accurate
 
 
 def make_agreement_section(predictions: Sequence[ModelPredictions]) -> Section:
-    """Show, for each pair of models, how often both models are correct, only one of them, or neither."""
+    """Show, for each pair of models, how often both, only one, or neither is correct."""
     rows = []
     for model, other_model in combinations(predictions, 2):
         is_first_correct = model.predicted == model.gold
@@ -47,7 +47,7 @@ def make_agreement_section(predictions: Sequence[ModelPredictions]) -> Section:
 
 
 def compute_mcnemar_p(first: int, second: int) -> float:
-    """Return the two-sided p of McNemar's test: exact for few disagreements, else an approximation.
+    """Return the two-sided p-value of McNemar's test: exact for few disagreements, else approximate.
 
     >>> compute_mcnemar_p(0, 5)
     0.0625

@@ -1,4 +1,4 @@
-"""Calibration of probabilities: 70 % of the examples with a probability of 70 % should be of the class."""
+"""Calibration: of the examples with a probability of 70 % for a class, 70 % should belong to the class."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def make_calibration_section(measured_models: Sequence[ClassMeasures]) -> Sectio
 
 
 def _get_predicted_and_observed(model: ClassMeasures) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """Return probabilities and outcomes, of the positive class or, for more classes, the predicted class."""
+    """Return probabilities and outcomes of the positive class or, for several classes, the predicted one."""
     predictions = model.predictions
     assert predictions.probabilities is not None
     if predictions.positive is not None:
@@ -59,7 +59,7 @@ def _get_predicted_and_observed(model: ClassMeasures) -> tuple[NDArray[np.float6
 
 
 def make_bins(predicted: NDArray[np.float64], observed: NDArray[np.bool_]) -> list[Bin]:
-    """Divide examples into ten bins of about the same size by probability; equal ones share a bin."""
+    """Divide examples by probability into ten bins of about equal size; equal probabilities share a bin."""
     edges = np.unique(np.quantile(predicted, np.linspace(0, 1, _BINS + 1)[1:-1]))
     bin_of_example = np.searchsorted(edges, predicted, side="left")
     model_bins = []
@@ -73,7 +73,7 @@ def make_bins(predicted: NDArray[np.float64], observed: NDArray[np.bool_]) -> li
 
 
 def compute_expected_error(model_bins: Sequence[Bin]) -> float:
-    """Return the mean distance between predicted and observed probabilities."""
+    """Return the mean absolute difference between predicted and observed probabilities."""
     total = sum(bin.count for bin in model_bins)
     return sum(bin.count * abs(bin.predicted - bin.observed) for bin in model_bins) / total
 

@@ -1,4 +1,4 @@
-"""Importances of the columns of records, and what the values of the most important ones contribute."""
+"""Importances of the columns of records, and the contributions of values of the most important columns."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _MIN_DRAWN_SHARE = 0.005
 
 
 def make_columns_section(measured_models: Sequence[ModelMeasures]) -> Section | None:
-    """Return the permutation importances of the columns of models of records; None for other models."""
+    """Return a section with the importances of columns; None for models that do not take records."""
     tables = [_list_importances(model) for model in measured_models if _reads_columns(model)]
     if not tables:
         return None
@@ -51,7 +51,7 @@ def _reads_columns(model: ModelMeasures) -> bool:
 
 
 def _show_shares(model: ModelMeasures) -> Html:
-    """Return the shares of columns in the variance of the score, and drawings of the most important terms."""
+    """Return the shares of columns in the variance of the score, and draw the most important terms."""
     predictions = model.predictions
     assert isinstance(predictions, ModelPredictions)
     classifier, rows = predictions.classifier, predictions.inputs
@@ -76,7 +76,7 @@ def _show_shares(model: ModelMeasures) -> Html:
 
 
 def _draw_shapes(importances: Importances) -> list[Html]:
-    """Draw the most important columns and pairs whose values form a curve, categories or a heat map."""
+    """Draw the most important columns and pairs of columns as curves, categories or heat maps."""
     drawings = []
     for size, count in ((1, _N_DRAWN_COLUMNS), (2, _N_DRAWN_PAIRS)):
         terms = [
@@ -87,7 +87,7 @@ def _draw_shapes(importances: Importances) -> list[Html]:
         for names in terms[:count]:
             try:
                 shape = importances.shape(*names)
-            except ValueError:  # texts, dates and too many pairs of values have no drawing
+            except ValueError:  # there are no drawings of texts, dates and too many pairs of values
                 continue
             drawings.append(figure(Html(shape.to_svg()), AND.join(names)))
     return drawings

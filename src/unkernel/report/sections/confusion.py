@@ -16,11 +16,11 @@ from unkernel.report.page import Section
 _MAX_MATRIX_CLASSES = 20
 _MAX_PAIRS = 20
 _MAX_CLASSES = 60
-_MAX_SHADE = 0.55  # opacity of the colour of a cell with all examples of its class
+_MAX_SHADE = 0.55  # opacity of the colour if a cell has all examples of its class
 
 
 def make_confusion_section(measured_models: Sequence[ClassMeasures]) -> Section:
-    """Show the confusion matrix; for many classes, the most frequent mistakes instead."""
+    """Show the confusion matrix or, for many classes, the most frequent mistakes."""
     has_many_classes = len(measured_models[0].predictions.classes) > _MAX_MATRIX_CLASSES
     parts = [
         _list_confused_pairs(model) if has_many_classes else _draw_matrix(model) for model in measured_models

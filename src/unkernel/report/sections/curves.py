@@ -29,7 +29,7 @@ def make_curves_section(measured_models: Sequence[ClassMeasures]) -> Section:
 
 
 def _list_curves(measured_models: Sequence[ClassMeasures]) -> Iterator[tuple[str, Curve]]:
-    """Yield (name, curve): one for each model of two classes, else one for each of the largest classes."""
+    """Yield (name, curve): one per model for two classes, otherwise one per model and frequent class."""
     for model in measured_models:
         predictions = model.predictions
         if predictions.positive is not None:
@@ -83,7 +83,7 @@ def _draw_precision_recall(lines: Sequence[tuple[str, Curve]]) -> Html:
                 color=colour,
                 label=f"{make_line_label(name)}: {area}",
             )
-            if len(lines) <= 2:  # lines for more curves would hide the legend
+            if len(lines) <= 2:  # dotted lines for more curves would hide the legend
                 share = curve.positives / (curve.positives + curve.negatives)
                 axes.axhline(share, linestyle=":", color=colour, linewidth=1.0)
         axes.set(xlabel="recall", ylabel="precision", xlim=(-0.01, 1.01), ylim=(-0.01, 1.01), aspect="equal")
@@ -128,11 +128,11 @@ def _draw_distribution(model: ClassMeasures) -> Html:
 
 
 def _choose_edges(scores: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the edges of bins between the percentiles 0.5 and 99.5; other scores belong to the end bins."""
+    """Return edges of bins between the percentiles 0.5 and 99.5; the end bins take all other scores."""
     low, high = np.percentile(scores, [0.5, 99.5])
     return np.linspace(low, high if high > low else low + 1.0, _BINS + 1)
 
 
 def _choose_points(count: int) -> NDArray[np.intp]:
-    """Return the indices of at most _MAX_POINTS points, including the first and the last point."""
+    """Return the indices of at most ``_MAX_POINTS`` points, including the first and the last."""
     return np.unique(np.linspace(0, count - 1, min(count, _MAX_POINTS)).astype(np.intp))

@@ -1,4 +1,4 @@
-"""The number of examples, their classes, and their size."""
+"""Facts about the test examples: their number, their classes, and their size."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from unkernel.report.markup import Html, element, join_parts, paragraph, side_by
 from unkernel.report.page import Section
 from unkernel.report.tree_drawing import draw_tree
 
-_TOP = 6  # conjunctions per mistake
+_TOP = 6  # number of conjunctions to show per mistake
 
 
 def make_mistakes_section(predictions: Sequence[ModelPredictions], n_shown: int) -> Section:
@@ -26,7 +26,7 @@ def make_mistakes_section(predictions: Sequence[ModelPredictions], n_shown: int)
 
 
 def find_worst_mistakes(predictions: ModelPredictions, n_shown: int) -> list[int]:
-    """Return the wrong predictions with the largest margins, the worst first."""
+    """Return the indices of the wrong predictions with the largest margins, the largest first."""
     wrong = np.flatnonzero(predictions.predicted != predictions.gold)
     order = np.argsort(-predictions.margins[wrong], kind="stable")[:n_shown]
     examples: list[int] = wrong[order].tolist()

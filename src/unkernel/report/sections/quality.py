@@ -1,4 +1,4 @@
-"""Measures with their intervals, and the differences between models."""
+"""Measures with their confidence intervals, and the differences between models."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from unkernel.report.page import Section
 
 
 def make_quality_section(measured_models: Sequence[PredictionMeasures], of_class: Any = None) -> Section:
-    """Show the quality of the models; measures of a single class, such as recall, are of `of_class`."""
+    """Show the quality of the models. Measures of a single class, such as recall, refer to `of_class`."""
     parts = [
         _list_measures(measured_models[0])
         if len(measured_models) == 1
@@ -68,7 +68,7 @@ def _format_with_interval(measure: Measure | None) -> str:
 
 
 def _list_differences(measured_models: Sequence[PredictionMeasures]) -> Html:
-    """Return a table of the differences to the first model, on the same bootstrap samples."""
+    """Return a table of the differences from the first model, on the same bootstrap samples."""
     first, *other_models = measured_models
     first_measures = {measure.name: measure for measure in first.measures}
     rows: list[list[Any]] = []

@@ -13,12 +13,12 @@ from unkernel.report.figures import COLOURS, add_legend, make_line_label, open_a
 from unkernel.report.markup import Html, figure, join_parts, paragraph, side_by_side, table
 from unkernel.report.page import Section
 
-_DEPTH = 10  # of NDCG for single queries
+_DEPTH = 10  # k of NDCG@k for single queries
 _MAX_WORST_QUERIES = 10
 
 
 def make_ranking_section(measured_models: Sequence[RankMeasures], records: bool) -> Section:
-    """Show NDCG by depth and by query if labels are grades; name queries only if `records` is true."""
+    """Show NDCG by depth and by query, if labels are grades; name queries only if `records` is true."""
     graded_models = [model for model in measured_models if model.has_grades]
     if not graded_models:
         reason = "Labels are not grades (small whole numbers from 0 on), so there is no NDCG."
@@ -64,7 +64,7 @@ def _draw_by_depth(measured_models: Sequence[RankMeasures]) -> Html:
 
 
 def _compute_band(values: Numbers) -> tuple[list[float], list[float]]:
-    """Return the ends of the interval of the mean of each row of a (depths, queries) array."""
+    """Return the ends of the confidence interval of each row's mean in an array (depths, queries)."""
     is_defined = ~np.isnan(values[0])
     ndcg = values[:, is_defined]
     if ndcg.shape[1] < 2:

@@ -1,4 +1,4 @@
-"""Quality and costs at several thresholds of the score."""
+"""Quality and costs at several thresholds for the score."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def make_thresholds_section(predictions: Sequence[ModelPredictions], costs: Cost
 
 
 def choose_thresholds(predictions: ModelPredictions, costs: Costs) -> dict[int, list[str]]:
-    """Return the indices of the thresholds to list, with reasons; -1: above all scores."""
+    """Return the indices of the thresholds to list, with reasons; -1 means above all scores."""
     curve = predictions.detection.curve()
     n_found = curve.true_positives + curve.false_positives
     n_predicted = float(np.count_nonzero(predictions.predicted == predictions.positive))

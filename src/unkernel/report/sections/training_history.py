@@ -20,7 +20,7 @@ from unkernel.report.markup import Html, facts, figure, join_parts, paragraph, s
 from unkernel.report.model_summary import describe_training, merge_facts
 from unkernel.report.page import Section
 
-_WIDE_RANGE = 10.0  # ratio of the largest to the smallest value that makes an axis logarithmic
+_WIDE_RANGE = 10.0  # if largest / smallest value exceeds this ratio, the axis is logarithmic
 
 
 def make_training_section(predictions: Sequence[ModelPredictions]) -> Section | None:

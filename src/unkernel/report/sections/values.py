@@ -1,4 +1,4 @@
-"""Regressions: predicted values against gold values."""
+"""Regressions: predicted values against correct values."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from unkernel.report.markup import Html, element, figure, join_parts, side_by_si
 from unkernel.report.page import Section
 
 _MAX_POINTS = 1500
-_TOP = 6  # contributions per mistake
+_TOP = 6  # number of contributions to show per mistake
 
 
 def make_values_section(measured_models: Sequence[ValueMeasures]) -> Section:

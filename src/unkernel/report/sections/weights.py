@@ -27,7 +27,7 @@ def make_weights_section(predictions: Sequence[ModelPredictions], top: int) -> S
 
 
 def _list_heaviest(predictions: ModelPredictions, top: int) -> tuple[Html, list[Heavy]]:
-    """Return a table of the largest weights, and these weights; if there are none, the reason and []."""
+    """Return a table of the largest weights and the weights; if there are none, the reason and []."""
     try:
         heaviest = [_name_features(weight, predictions) for weight in predictions.heaviest(top)]
     except ValueError as reason:
@@ -65,7 +65,7 @@ def _draw_fragment(weight: Heavy) -> Html | None:
 
 
 def _name_features(weight: Heavy, predictions: ModelPredictions) -> Heavy:
-    """If features have no names, label a weight by their numbers in files."""
+    """Return a weight labelled with the numbers of its features in files if these have no names."""
     if weight.columns is None or predictions.inner.model.origin.get("feature_names") is not None:
         return weight
     return replace(weight, label=AND.join(predictions.names[column] for column in weight.columns))

@@ -1,4 +1,4 @@
-"""Adapters from each kind of model to the server's requests."""
+"""Adapters that let each kind of model answer the server's requests."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ def make_answerer(model: Any) -> Answerer:
         return RowAnswerer(model)
     if isinstance(model, TreeClassifier):
         return TreeAnswerer(model)
-    # Imported only here, because most servers have no parsers.
+    # Import the module only here, because most servers have no parsers.
     from unkernel.serve.answerers.sentences import SentenceAnswerer, is_sentence_model
 
     if is_sentence_model(model):

@@ -1,4 +1,4 @@
-"""The interface of models that the server uses."""
+"""The interface through which the server uses models."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ class Tensor:
     ----------
     name : str
     datatype : str
-        The protocol's name, such as ``"FP64"`` or ``"BYTES"``.
+        Name of the type in the protocol, such as ``"FP64"`` or ``"BYTES"``.
     shape : tuple of int
-        -1 stands for any size.
+        The size of each axis; -1 means any size.
     """
 
     name: str
@@ -42,9 +42,9 @@ class Answerer(ABC):
     Attributes
     ----------
     input : str
-        The kind of an input: ``"record"``, ``"row"``, ``"tree"``, ``"text"`` or ``"sentences"``.
+        The kind of each input: ``"record"``, ``"row"``, ``"tree"``, ``"text"`` or ``"sentences"``.
     quick : bool
-        Whether an answer takes microseconds. Then, short requests are answered on the event loop.
+        Whether an answer takes only microseconds. If so, short requests are answered on the event loop.
     """
 
     input: str
@@ -84,20 +84,20 @@ class Answerer(ABC):
         return answers
 
     def answer_items(self, items: Sequence[Any], shape: JsonShape) -> bytes:
-        """Answer inputs as JSON of a shape; raise an :class:`ItemError` for the first invalid input."""
+        """Return the answers as JSON of the given shape; raise an :class:`ItemError` for invalid input."""
         return encode_answers(self.answer_many(items), shape)
 
     def answer_json(self, text: bytes, shape: JsonShape, limit: int) -> bytes | None:
-        """Answer inputs in JSON without creating Python objects.
+        """Answer inputs given as JSON without creating Python objects.
 
-        Return None if the model does not support this, if an input is invalid, or for more than `limit`
-        inputs. Then, call :meth:`answer_items`, which returns the answers or raises the error.
+        Return None if the model does not support this, if an input is invalid, or if there are more than
+        `limit` inputs. The caller then uses :meth:`answer_items`, which returns answers or raises an error.
         """
         return None
 
     @abstractmethod
     def explain(self, item: Any, top: int, of: str | None) -> Json:
-        """Explain the score of class `of` (None: the predicted class) by its `top` largest contributions."""
+        """Explain the score of class `of`, or else of the predicted class, by its `top` contributions."""
 
     # --- The Open Inference Protocol ------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""Answers made from the scores of classifiers."""
+"""Make answers from the scores of classifiers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _DATATYPES = {"i": "INT64", "u": "INT64", "f": "FP64", "b": "BOOL"}
 
 
 class AnswerFormat:
-    """Conversion of a model's scores into answers."""
+    """Converts the scores of a model to answers."""
 
     def __init__(self, decision: Decision) -> None:
         self._decision = decision
@@ -55,7 +55,7 @@ class AnswerFormat:
 
     @cached_property
     def json_writer(self) -> JsonAnswers | None:
-        """Native writer of answers, for classifiers that predict by the sign of one score; otherwise None."""
+        """The core's writer of answers if the classifier predicts by the sign of one score, else None."""
         decision = self._decision
         if not decision.chooses_by_sign or (self.has_probabilities and self._sigmoid is None):
             return None
@@ -71,7 +71,7 @@ class AnswerFormat:
 
     @cached_property
     def _sigmoid(self) -> tuple[float, float, bool] | None:
-        """Parameters (a, b, is_log_linear) of the sigmoid that maps scores to probabilities; else None."""
+        """Parameters (a, b, is_log_linear) of the sigmoid that maps scores to probabilities, or None."""
         probability = self._decision.probability
         if isinstance(probability, Softmax):
             return (-1.0, 0.0, True)
@@ -162,7 +162,7 @@ class ScoreAnswerer(Answerer):
             raise
 
     def _encode_answers(self, items: Sequence[Any], shape: JsonShape) -> bytes:
-        """Answer inputs as JSON; raise a ValueError or TypeError for an invalid input."""
+        """Return the answers as JSON; raise a ValueError or TypeError for an invalid input."""
         return self._format.encode(self._compute_scores(items), shape)
 
     def _score_items(self, items: Sequence[Any]) -> NDArray[np.float64]:
@@ -208,7 +208,7 @@ def explanation_to_json(explanation: Explanation, answer: Json) -> Json:
 
 
 def _subtract_runner_up(numbers: Sequence[float]) -> float:
-    """Return the first number, of the winner, minus the second, of the runner-up if there is one."""
+    """Return the winner's number minus the runner-up's, which is the second number if there are two."""
     return float(numbers[0] - numbers[1]) if len(numbers) > 1 else float(numbers[0])
 
 

@@ -17,12 +17,12 @@ from unkernel.records.plan import Plan
 from unkernel.serve.answerers.base import Json, Tensor
 from unkernel.serve.answerers.classifier_scores import AnswerFormat, ScoreAnswerer, explanation_to_json
 
-_MAX_LISTED_CHOICES = 1000  # per column
+_MAX_LISTED_CHOICES = 1000  # largest number of categories to list per column
 _TYPES = {"number": "number", "binned": "number", "strings": "array", "dict": "object"}  # JSON types of kinds
 
 
 class RecordAnswerer(ScoreAnswerer):
-    """A model of records that have columns."""
+    """Answers for a model of records that have columns."""
 
     input = "record"
     quick = True
@@ -106,7 +106,7 @@ class RecordAnswerer(ScoreAnswerer):
 
 
 class TextAnswerer(RecordAnswerer):
-    """A model whose records are texts, such as a pipeline that begins with a vectorizer."""
+    """Answers for a model whose records are texts, such as a pipeline that begins with a vectorizer."""
 
     input = "text"
 
@@ -170,12 +170,12 @@ def _find_middle_values(plan: Plan) -> dict[str, float]:
 
 
 def _round_edge(edge: float, edges: list[float]) -> float:
-    """Round an edge such as 43.5 up if all edges are multiples of 0.5, as for whole numbers."""
+    """Return an edge; round an edge such as 43.5 up if all edges suggest that the numbers are whole."""
     return math.ceil(edge) if all((2 * other).is_integer() for other in edges) else edge
 
 
 def _list_choices(plan: Plan) -> dict[str, list[Any]]:
-    """Return the categories of columns by name; columns with too many categories have an empty list."""
+    """Return the categories of each column by name; the list is empty if there are too many categories."""
     choices: dict[str, list[Any]] = {}
     for step in plan.steps:
         for index, table in enumerate(step.table.get("categories", ())):

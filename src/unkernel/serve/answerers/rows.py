@@ -20,10 +20,10 @@ _SPARSE_ROW_KEYS = {"ids", "values"}
 
 
 class RowAnswerer(ScoreAnswerer):
-    """A model of rows of numbers.
+    """Answers for a model of rows of numbers.
 
     A row is a list of all values, or an object with the nonzero columns: ``[0, 1.5, 0]`` and
-    ``{"ids": [1], "values": [1.5]}`` are the same row. Without ``values``, each value is 1.
+    ``{"ids": [1], "values": [1.5]}`` are the same row. If ``values`` is missing, each value is 1.
     """
 
     input = "row"

@@ -25,7 +25,7 @@ _CONLLU_EXAMPLE = (
 
 
 class SentenceAnswerer(Answerer):
-    """A parser, tagger, chunker or tokenizer. An input is a text, or sentences in the format of the model."""
+    """Answers for a parser, tagger, chunker or tokenizer. An input is a text, or sentences in its format."""
 
     def __init__(self, model: SavedModel) -> None:
         self._model = model
@@ -103,7 +103,7 @@ class SentenceAnswerer(Answerer):
 
 
 class _Body(io.BytesIO):
-    """A request body as a file, with the name that error messages show."""
+    """A request body that can be read like a file, with a name for error messages."""
 
     name = "the input"
 

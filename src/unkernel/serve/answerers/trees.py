@@ -12,11 +12,11 @@ from unkernel.engines import TreeClassifier
 from unkernel.serve.answerers.base import Json, Tensor, check_characters
 from unkernel.serve.answerers.classifier_scores import AnswerFormat, ScoreAnswerer
 
-_MAX_TREE_NODES = 10_000  # the time of a kernel grows with the square of this number
+_MAX_TREE_NODES = 10_000  # the time of a kernel grows with the square of the number of nodes
 
 
 class TreeAnswerer(ScoreAnswerer):
-    """A model of trees. An input is a tree in bracket notation."""
+    """Answers for a model of trees. An input is a tree in bracket notation."""
 
     input = "tree"
 
