@@ -71,22 +71,22 @@ class RankSVM(RankPredictor):
     degree : {1, 2, 3}, default=1
         Largest number of features in a conjunction. 1 gives a linear ranking; 2 and 3 need rows in memory.
     gamma : {"scale", "auto"} or float, default="scale"
-        Factor of the inner product in the kernel, for degree 2 and 3. "scale" is
-        ``1 / (n_features * X.var())``, "auto" is ``1 / n_features``.
+        Factor of the inner product in the kernel, for degree 2 and 3: a number, "scale" for
+        ``1 / (n_features * X.var())``, or "auto" for ``1 / n_features``.
     coef0 : float, default=1.0
         Constant of the kernel for degree 2 and 3; it must not be negative.
     pair_weight : {"uniform", "ndcg"} or dict, default="uniform"
-        Weight of each pair. "ndcg" weighs a pair by the loss of NDCG if its two rows are swapped in the ideal
-        order of their group; labels are then relevance grades, with gains of ``2 ** y - 1``. A dict maps
-        (higher label, lower label) to weights; pairs of labels that are not in the dict have weight 1. None
-        means "uniform".
+        Weight of each pair: the same for all pairs ("uniform"), or the loss of NDCG if the two rows are
+        swapped in the ideal order of their group ("ndcg"). With "ndcg", labels are relevance grades, with
+        gains of ``2 ** y - 1``. A dict maps (higher label, lower label) to weights; pairs of labels that are
+        not in the dict have weight 1. None means "uniform".
     tol : float, default=1e-3
         Relative gap at which training stops: (P - D) / P <= tol, where P is the objective and D a lower bound
         of its minimum.
     max_iter : int, default=1000
         Largest number of passes over the training set.
     max_cuts : int, default=200
-        Largest number of stored cuts. Each cut takes 8 bytes per feature or, for degree 2 and 3, 16 bytes per
+        Largest number of stored cuts; each takes 8 bytes per feature or, for degree 2 and 3, 16 bytes per
         row.
     warm_start : bool, default=False
         Whether the next ``fit`` starts from the weights of the previous one. For degree 2 and 3, only the

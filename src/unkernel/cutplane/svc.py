@@ -83,7 +83,7 @@ class CuttingPlaneSVC(PreparedClassifier, LinearLearner):
     max_iter : int, default=1000
         Largest number of passes over the training set.
     max_cuts : int, default=200
-        Largest number of stored cuts. Each cut takes 8 bytes per feature.
+        Largest number of stored cuts; each takes 8 bytes per feature.
     class_weight : dict, "balanced" or None, default=None
         Factor of C for each class; "balanced" gives all classes the same total weight. Only for
         ``objective="error_rate"``.

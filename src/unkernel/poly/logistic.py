@@ -47,8 +47,8 @@ class PolyLogisticRegression(PolyClassifier):
         Share of the l1 term in "elasticnet": ``l1_ratio * |w|_1 + (1 - l1_ratio) / 2 * |w|^2``. Other
         penalties ignore it.
     gamma : {"scale", "auto"} or float, default="scale"
-        Factor of the inner product in the kernel. "scale" is ``1 / (n_features * X.var())``, "auto" is
-        ``1 / n_features``.
+        Factor of the inner product in the kernel: a number, "scale" for ``1 / (n_features * X.var())``, or
+        "auto" for ``1 / n_features``.
     coef0 : float, default=1.0
         Constant of the kernel; it must not be negative.
     feature_map : {"kernel", "plain"}, default="kernel"

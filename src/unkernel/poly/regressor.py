@@ -62,11 +62,11 @@ class PolyRegressor(RegressorMixin, PolyLearner):  # type: ignore[misc]
     quantile : float, default=0.5
         The quantile :math:`\tau` between 0 and 1; for ``loss="quantile"``.
     gamma : {"scale", "auto"} or float, default="scale"
-        Factor of the inner product in the kernel. "scale" is ``1 / (n_features * X.var())``, "auto" is
-        ``1 / n_features``.
+        Factor of the inner product in the kernel: a number, "scale" for ``1 / (n_features * X.var())``, or
+        "auto" for ``1 / n_features``.
     coef0 : float, default=1.0
-        Constant of the kernel; it must not be negative. With 0, conjunctions of fewer than ``degree``
-        features are left out.
+        Constant of the kernel; it must not be negative, and 0 leaves out conjunctions of fewer than
+        ``degree`` features.
     feature_map : {"kernel", "plain"}, default="kernel"
         Coefficients of the conjunctions: those of the kernel ``(gamma <x, z> + coef0) ** degree``, or 1. With
         "plain", ``gamma`` and ``coef0`` are ignored.

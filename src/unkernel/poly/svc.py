@@ -32,8 +32,8 @@ class PolySVC(PolyClassifier):
     C : float, default=1.0
         Weight of the loss; larger values fit the training set more closely.
     gamma : {"scale", "auto"} or float, default="scale"
-        Factor of the inner product in the kernel. "scale" is ``1 / (n_features * X.var())``, "auto" is
-        ``1 / n_features``.
+        Factor of the inner product in the kernel: a number, "scale" for ``1 / (n_features * X.var())``, or
+        "auto" for ``1 / n_features``.
     coef0 : float, default=1.0
         Constant of the kernel; it must not be negative. ``(gamma, coef0, C)`` and
         ``(gamma / coef0, 1, C * coef0 ** degree)`` give the same classifier.

@@ -61,8 +61,8 @@ class ArcEagerParser(ClusterParameter, BaseParser[TreebankSource, ArcEagerModel]
         (a dynamic oracle). "svm" (:class:`~unkernel.PolySVC`, one versus the rest) and "logistic"
         (:class:`~unkernel.PolyLogisticRegression` with an l1 penalty) learn from the correct moves.
     templates : {"default", "rich", "chang"} or path, default="default"
-        Feature templates: the default set, a larger and slower set, the set of [2]_ (Table 8), or the path
-        of a template file.
+        Feature templates: the default set, a larger and slower set ("rich"), the set of Chang et al. (2010,
+        Table 8), or the path of a template file.
     beam : int, default=1
         Number of sequences of moves that are followed simultaneously, up to 64, in training and in parsing.
         1 is greedy. Wider beams are more accurate, and their time is proportional to the width. Only for
@@ -84,8 +84,8 @@ class ArcEagerParser(ClusterParameter, BaseParser[TreebankSource, ArcEagerModel]
         Word clusters, or a file: either saved clusters, or text without trees to learn clusters from.
         Clusters help with words that the treebank does not contain. :class:`Tagger` describes the files.
     split : {"labels", "both", "none"}, default="labels"
-        Classifiers that are split by part of speech (``xpos``, as in [2]_). Labels have one classifier per
-        tag of the dependent, and moves have one classifier per tag of the next word.
+        Classifiers that are split by part of speech (``xpos``): those of labels by the tag of the dependent,
+        and those of moves by the tag of the next word (as in [2]_).
     C : float, default=0.1
         Weight of the loss, for ``learner="svm"`` and ``learner="logistic"``.
     tol : float, default=0.01

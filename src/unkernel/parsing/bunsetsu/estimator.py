@@ -75,8 +75,8 @@ class BunsetsuParser(BaseParser[BunsetsuSource, BunsetsuModel]):
     trie_nodes : int, default=None
         Keep a trie of at most this number of nodes, without measuring its speed.
     templates : "default", path or sequence of str, default=None
-        Feature templates, such as ``"modifier.content.lemma"``, or the path of a file that lists them. None
-        and "default" use the default set.
+        Feature templates, such as ``"modifier.content.lemma"``, or the path of a file that lists templates;
+        None and "default" mean the default set.
     min_count : int, default=1
         Smallest number of training decisions in which a feature occurs; rarer features are ignored.
     tol : float, default=0.01

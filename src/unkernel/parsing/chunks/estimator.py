@@ -63,8 +63,8 @@ class Chunker(BaseParser[ChunkSource, ChunkModel]):
         Learning algorithm: :class:`~unkernel.PolySVC`, one versus the rest, or
         :class:`~unkernel.PolyLogisticRegression` with an l1 penalty.
     templates : {"default", "words", "yamcha"} or path, default="default"
-        Feature templates: the default set, a set without parts of speech, the set of [1]_, or the path of a
-        template file. "default" becomes "words" for a text without parts of speech.
+        Feature templates: the default set, a set without parts of speech ("words"), the set of YamCha, or the
+        path of a template file. For a text without parts of speech, "default" means "words".
     direction : {"forward", "backward"}, default="forward"
         Direction in which sentences are tagged: from the first word or from the last word.
     scheme : {"IOB1", "IOB2", "IOE1", "IOE2", "IOBES"}, default="IOB2"

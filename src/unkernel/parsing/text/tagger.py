@@ -72,9 +72,9 @@ class Tagger(ClusterParameter, BaseParser[TreebankSource, TaggerModel]):
     min_updates : int, default=4
         Smallest number of updates of a conjunction; conjunctions with fewer updates are dropped.
     clusters : WordClusters, path or None, default=None
-        Word clusters, or a path. Clusters help with words that the treebank does not contain. A path names a
-        ``.uk`` file of clusters, or a text to learn clusters from: CoNLL-U, or one sentence per line with
-        spaces between words. The words of the treebank are added to the text.
+        Word clusters, or the path of saved clusters (``.uk``) or of a text to learn clusters from. Clusters
+        help with words that the treebank does not contain. A text is CoNLL-U, or has one sentence per line
+        with spaces between words. The words of the treebank are added to it.
     n_jobs : int or None, default=None
         Number of threads; None means 1 and -1 means all processors. The result does not depend on it.
     random_state : int, RandomState or None, default=0
