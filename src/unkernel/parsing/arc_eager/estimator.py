@@ -85,7 +85,7 @@ class ArcEagerParser(ClusterParameter, BaseParser[TreebankSource, ArcEagerModel]
         Clusters help with words that the treebank does not contain. :class:`Tagger` describes the files.
     split : {"labels", "both", "none"}, default="labels"
         Classifiers that are split by part of speech (``xpos``): those of labels by the tag of the dependent,
-        and those of moves by the tag of the next word (as in [2]_).
+        and those of moves by the tag of the next word. See [2]_.
     C : float, default=0.1
         Weight of the loss, for ``learner="svm"`` and ``learner="logistic"``.
     tol : float, default=0.01
