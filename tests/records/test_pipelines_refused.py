@@ -85,7 +85,9 @@ def test_pairs_of_a_hasher():
 @pytest.mark.parametrize(
     ("estimator", "labels", "message"),
     [
-        (OneVsRestClassifier(SVC()), THREE, "OneVsRestClassifier of SVC is not supported"),
+        (OneVsOneClassifier(SVC()), THREE, "OneVsOneClassifier have different kernels"),
+        (OneVsRestClassifier(RandomForestClassifier(2)), THREE, "trees test one number after another"),
+        (OneVsRestClassifier(KNeighborsClassifier()), THREE, "KNeighborsClassifier is not supported"),
         (OneVsOneClassifier(LogisticRegression()), LABELS, "OneVsOneClassifier has two classes only"),
         (CalibratedClassifierCV(SVC(), cv=2), LABELS, "give gamma a number"),
         (CalibratedClassifierCV(SVC(), cv=2), THREE, "calibrate a linear classifier"),

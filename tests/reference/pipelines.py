@@ -44,6 +44,8 @@ from sklearn.preprocessing import (
 )
 from sklearn.svm import SVC, LinearSVC
 
+from unkernel import PolySVC
+
 N_ROWS, N_TEST_ROWS = 14, 6
 STRINGS = ["a", "b", "", " ", "A", "é", "e\u0301", "日本", "İstanbul", "x y", "1", "nan", "None", "ß", "😀"]
 UNSEEN = ["new", "ñ", "2", "  ", "neu\x00"]
@@ -86,7 +88,7 @@ def classifiers(draw: Any, count: int) -> Any:
     ]
     others = [
         SVC(kernel=draw(st.sampled_from(["linear", "poly", "rbf"])), degree=2, coef0=1.0, gamma="scale"),
-        OneVsRestClassifier(draw(st.sampled_from(linear))),
+        OneVsRestClassifier(draw(st.sampled_from([*linear, SVC(gamma=0.1), PolySVC(degree=2)]))),
         CalibratedClassifierCV(
             draw(st.sampled_from(linear)),
             method=draw(st.sampled_from(["sigmoid", "isotonic"])),

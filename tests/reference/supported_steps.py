@@ -38,6 +38,7 @@ OBJECTS: dict[str, Any] = {
     "<RidgeClassifier>": RidgeClassifier(),
     "<LinearSVC>": LinearSVC(),
     "<SVC>": SVC(),
+    "<SVC with gamma>": SVC(gamma=0.5),
     "<classifiers>": [("one", LogisticRegression()), ("two", SGDClassifier(loss="log_loss", random_state=0))],
     "<regressions>": [("one", Ridge()), ("two", LinearRegression())],
     "<StandardScaler>": StandardScaler(),

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unkernel.models.conjunction import ConjunctionModel
-from unkernel.models.curves import Curves
+from unkernel.models.decision import Decision
 from unkernel.models.numbering import decode, encode
 
 _Ranks = NDArray[np.int64]  # shape (n, 3), descending, padded with -1
@@ -19,9 +19,9 @@ _Weights = NDArray[np.float64]
 
 
 def join_conjunctions(
-    members: Sequence[ConjunctionModel], probability: Curves, origin: dict[str, Any]
+    members: Sequence[ConjunctionModel], decision: Decision, origin: dict[str, Any]
 ) -> ConjunctionModel:
-    """Return one calibrated model with the scores of all members in turn.
+    """Return one model with the scores of all members in turn, for a decision of classifiers.
 
     If the feature maps of the members differ (``gamma="scale"`` depends on the training set), sets of
     features become monomials, whose weights include the constants of the maps. So rows that are not binary
@@ -52,8 +52,9 @@ def join_conjunctions(
         keys=keys,
         weights=weights,
         intercept=np.concatenate([member.intercept for member in members]),
-        probability=probability,
-        calibrated=True,
+        classes=decision.classes,
+        probability=decision.probability,
+        calibrated=decision.scheme == "calibrated",
         threshold=None,
         origin=origin,
     )

@@ -60,7 +60,7 @@ def from_estimator(estimator: Any) -> KernelModel | LinearModel | ConjunctionMod
     estimator : fitted estimator
         SVC, NuSVC, OneClassSVM, SVR or NuSVR with one of the named kernels; a linear classifier (LinearSVC,
         LogisticRegression, SGDClassifier, RidgeClassifier, ...); OneVsRestClassifier or OneVsOneClassifier of
-        linear classifiers; CalibratedClassifierCV (sigmoid or isotonic) of these; a soft
+        these; CalibratedClassifierCV (sigmoid or isotonic) of these; a soft
         VotingClassifier of two classes, VotingRegressor, StackingClassifier (of scores) or StackingRegressor
         of linear estimators; MultinomialNB, ComplementNB, or BernoulliNB with ``binarize=None``; LinearSVR,
         LinearRegression, Ridge, Lasso, ElasticNet, SGDRegressor or another linear regression;

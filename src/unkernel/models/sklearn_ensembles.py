@@ -49,16 +49,16 @@ def _find_logistic(estimator: Any, count: int) -> Softmax | Curves:
     return Softmax()
 
 
-def from_one_vs_rest(estimator: Any, from_estimator: FromEstimator) -> LinearModel:
-    """Return the model of a ``OneVsRestClassifier`` of linear classifiers."""
+def from_one_vs_rest(estimator: Any, from_estimator: FromEstimator) -> Model:
+    """Return the model of a ``OneVsRestClassifier``."""
     if estimator.multilabel_:
         raise ValueError("OneVsRestClassifier was fitted on several labels per row: fit one per label")
-    members = _read_linear_members(estimator.estimators_, "OneVsRestClassifier", from_estimator)
+    members = _read_members(estimator, from_estimator)
     decision = Decision("binary" if len(members) == 1 else "one_vs_rest", np.asarray(estimator.classes_))
-    return join_scores(members, replace(decision, probability=_join_curves(members)), estimator)
+    return join_models(members, replace(decision, probability=_join_curves(members)), estimator)
 
 
-def _join_curves(members: Sequence[LinearModel]) -> Curves | None:
+def _join_curves(members: Sequence[Model]) -> Curves | None:
     """Return the curves of the members, if all have probabilities."""
     curves: list[Curve] = []
     for member in members:
@@ -72,8 +72,8 @@ def _join_curves(members: Sequence[LinearModel]) -> Curves | None:
     return Curves(curves, uniform=False)
 
 
-def from_one_vs_one(estimator: Any, from_estimator: FromEstimator) -> LinearModel:
-    """Return the model of a ``OneVsOneClassifier`` of linear classifiers."""
+def from_one_vs_one(estimator: Any, from_estimator: FromEstimator) -> Model:
+    """Return the model of a ``OneVsOneClassifier``."""
     classes = np.asarray(estimator.classes_)
     if len(classes) == 2:
         raise ValueError(
@@ -81,13 +81,21 @@ def from_one_vs_one(estimator: Any, from_estimator: FromEstimator) -> LinearMode
         )
     for inner in estimator.estimators_:
         _require_scores(inner, "OneVsOneClassifier")
-    members = _read_linear_members(estimator.estimators_, "OneVsOneClassifier", from_estimator)
+    members = _read_members(estimator, from_estimator)
+    if any(isinstance(member, ConjunctionModel) for member in members):
+        raise ValueError(
+            "OneVsOneClassifier of conjunctions of features is not supported; give OneVsRestClassifier, or "
+            "the classifier inside alone, which compares the classes itself"
+        )
     if len(members) != len(list(pairs(len(classes)))):
         raise ValueError(
             "OneVsOneClassifier has another number of classifiers than there are pairs of classes"
         )
-    model = join_scores(members, Decision("one_vs_one", classes, "ovr", break_ties=True), estimator)
+    model = join_models(members, Decision("one_vs_one", classes, "ovr", break_ties=True), estimator)
     # Each member's score supports the second class of its pair, but a model's scores support the first.
+    if isinstance(model, KernelModel):
+        return replace(model, coefficients=-np.asarray(model.coefficients), intercept=-model.intercept)
+    assert isinstance(model, LinearModel)
     return replace(model, weights=-model.weights, intercept=-model.intercept)
 
 
@@ -99,11 +107,15 @@ def from_calibrated(estimator: Any, from_estimator: FromEstimator) -> Model:
         member = _read_calibrated_part(part, classes, from_estimator)
         members.append(member)
         curves += [_read_curve(calibrator) for calibrator in part.calibrators]
+    return join_models(members, Decision("calibrated", classes, probability=Curves(curves)), estimator)
+
+
+def join_models(members: Sequence[Model], decision: Decision, estimator: Any) -> Model:
+    """Return one model with the scores of all members in turn."""
     conjunctions = [member for member in members if isinstance(member, ConjunctionModel)]
     if len(conjunctions) == len(members):
         origin = dict(conjunctions[0].origin) | {"estimator": type(estimator).__name__}
-        return join_conjunctions(conjunctions, Curves(curves), origin)
-    decision = Decision("calibrated", classes, probability=Curves(curves))
+        return join_conjunctions(conjunctions, decision, origin)
     linear = [member for member in members if isinstance(member, LinearModel)]
     if len(linear) == len(members):
         return join_scores(linear, decision, estimator)
@@ -161,19 +173,24 @@ def _read_curve(calibrator: Any) -> Curve:
     return Sigmoid(float(calibrator.a_), float(calibrator.b_))
 
 
-def _read_linear_members(
-    estimators: Sequence[Any], ensemble: str, from_estimator: FromEstimator
-) -> list[LinearModel]:
+def _read_members(estimator: Any, from_estimator: FromEstimator) -> list[Model]:
+    """Return the models of the classifiers inside an ensemble, each with one score for its second class."""
+    ensemble = type(estimator).__name__
     members = []
-    for inner in estimators:
+    for inner in estimator.estimators_:
         name = type(inner).__name__
         if name == "_ConstantPredictor":
             raise ValueError(f"{ensemble} has a class of all rows or none: fit it on rows of each class")
-        model = from_estimator(inner)
-        if not isinstance(model, LinearModel) or model.decision.scheme != "binary":
+        if name == "Pipeline":
             raise ValueError(
-                f"{ensemble} of {name} is not supported; give a linear classifier, or a {name} that compares "
-                "the classes itself"
+                f"{ensemble} around a Pipeline is not supported; put it at the end of the pipeline: "
+                f"make_pipeline(..., {ensemble}(LinearSVC()))"
+            )
+        model = inner.to_model() if hasattr(inner, "to_model") else from_estimator(inner)
+        if not isinstance(model, Model) or model.decision.scheme != "binary":
+            raise ValueError(
+                f"{ensemble} of {name} is not supported; give a support vector machine or a linear "
+                f"classifier, or a {name} that compares the classes itself"
             )
         members.append(model)
     return members
@@ -198,8 +215,9 @@ def _stack_members(
     first = members[0]
     if len(members) != count or any(member.kernel != first.kernel for member in members):
         raise ValueError(
-            "the classifiers inside CalibratedClassifierCV have different kernels (gamma='scale' is another "
-            "number in each fold); give gamma a number, or calibrate with ensemble=False"
+            f"the classifiers inside {type(estimator).__name__} have different kernels (gamma='scale' is "
+            "another number for other rows); give gamma a number"
+            + ("" if decision.scheme != "calibrated" else ", or calibrate with ensemble=False")
         )
     vectors = stack_rows([member.vectors for member in members])
     coefficients = np.zeros((vectors.shape[0], decision.n_scores))

@@ -40,11 +40,17 @@ _DECIDED = any_of(
     "classifiers listed here, and those of unkernel; whole pipelines, too", "<LogisticRegression>"
 )
 _BAYES, _CHANCES = "sklearn.naive_bayes", "labels and probabilities"
-_INNER_CLASSIFIER = Parameter(
-    "linear classifiers",
-    ["<LogisticRegression>", "<LinearSVC>"],
+_INNER_CLASSIFIERS = any_of(
+    "linear classifiers, support vector machines, and the classifiers of unkernel",
+    "<LogisticRegression>",
+    "<LinearSVC>",
+    "<SVC>",
+)
+_PAIRED_CLASSIFIERS = Parameter(
+    "linear classifiers, and support vector machines whose `gamma` is a number",
+    ["<LogisticRegression>", "<LinearSVC>", "<SVC with gamma>"],
     refused=["<SVC>"],
-    why="the classifier inside must be linear",
+    why="`gamma='scale'` is another number for each pair",
 )
 
 ESTIMATORS: dict[str, Supported] = {
@@ -72,9 +78,9 @@ ESTIMATORS: dict[str, Supported] = {
     "OneVsRestClassifier": Supported(
         "sklearn.multiclass",
         "labels and scores; probabilities where the classifiers inside have them",
-        {"estimator": _INNER_CLASSIFIER},
+        {"estimator": _INNER_CLASSIFIERS},
     ),
-    "OneVsOneClassifier": Supported("sklearn.multiclass", _LABELS, {"estimator": _INNER_CLASSIFIER}),
+    "OneVsOneClassifier": Supported("sklearn.multiclass", _LABELS, {"estimator": _PAIRED_CLASSIFIERS}),
     "CalibratedClassifierCV": Supported(
         "sklearn.calibration",
         "labels and probabilities",
