@@ -4,8 +4,8 @@ Rooms: ``commands`` (one file per command), ``learners`` (training and tuning, o
 ``records`` (predictions of models of records), ``inputs`` (files that are read), ``render`` (printed text),
 ``options`` (names, types and help), ``terminal`` (messages, progress and tables).
 
-Exit codes: 0 success; 1 a broken pipe; 2 a wrong command line, a bad file or too little memory; 130 after
-Ctrl-C, 143 after SIGTERM, 129 after SIGHUP. A traceback is a bug.
+Exit codes: 0 for success, 1 for a broken pipe, 2 for a wrong command line, a bad file or too little memory,
+130 after Ctrl-C, 143 after SIGTERM, 129 after SIGHUP. A traceback is a bug.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ __all__ = ["main"]
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code."""
     arguments = sys.argv[1:] if arguments is None else list(arguments)
-    if arguments == ["--version"]:  # answered without the imports below, which take longer
+    if arguments == ["--version"]:  # avoids the imports below, which take longer
         print(f"unkernel {__version__}")
         return 0
     from unkernel.cli.signals import Terminated, terminable
@@ -32,7 +32,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             from unkernel.cli.app import run
 
             return run(arguments)
-    except KeyboardInterrupt:  # during the imports; `run` handles later ones
+    except KeyboardInterrupt:  # during the imports; `run` handles later interrupts
         print("unkernel: interrupted", file=sys.stderr)
         return 128 + signal.SIGINT
     except Terminated as error:
@@ -52,7 +52,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _list_missing_requirements() -> list[str]:
-    """List the packages that unkernel requires (without extras) but that are not installed."""
+    """Return the packages that unkernel requires (without extras) and that are not installed."""
     import re
     from importlib.metadata import PackageNotFoundError, requires, version
 
@@ -65,7 +65,7 @@ def _list_missing_requirements() -> list[str]:
 
     try:
         required = requires("unkernel") or []
-    except PackageNotFoundError:  # run from the sources
+    except PackageNotFoundError:  # unkernel runs from its sources
         return []
     names = [re.split(r"[^\w.-]", line)[0] for line in required if "extra ==" not in line]
     return sorted(filter(is_missing, names))

@@ -23,12 +23,12 @@ from unkernel.cli.options.help_text import reflow
 from unkernel.cli.removed_commands import describe_new_spelling
 
 _NO_KIND_MESSAGES = ("Missing command", "No such command")
-# The base of all errors of Click, which newer versions of Typer contain and older ones import.
+# The base class of all errors of Click. Newer versions of Typer contain Click; older versions import it.
 _CommandLineError: Any = typer.BadParameter.__mro__[2]
 
 
 def build(arguments: Sequence[str]) -> typer.Typer:
-    """Build the application; import only the command that the arguments name."""
+    """Return the application; import only the command that the arguments name."""
     app = new_group()
     app.callback(invoke_without_command=True, help=reflow(unkernel.__doc__))(unkernel)
 
@@ -82,7 +82,7 @@ def unkernel(
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Run a command, report errors that a user can cause in one line on stderr, and return the exit code."""
+    """Run a command and return its exit code; report errors of the user in one line on stderr."""
     _buffer_stdout()
     arguments = _complete_kind(arguments)
     try:
@@ -132,14 +132,14 @@ def _run_command(arguments: Sequence[str]) -> int:
         with warnings.catch_warnings():
             warnings.showwarning = _show_warning
             code = build(arguments)(list(arguments), prog_name="unkernel", standalone_mode=False)
-        sys.stdout.flush()  # outside this function, a full disk could not be reported
+        sys.stdout.flush()  # flush here, where a full disk can still be reported
     except (KeyboardInterrupt, typer.Abort):
         return INTERRUPTED
     return code if isinstance(code, int) else 0
 
 
 def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
-    """Print a warning of the library in one line, without the file and the line of code."""
+    """Print a warning of the library on one line, without the source file and its line number."""
     from unkernel.cli.terminal.console import warn
 
     warn(str(message))
@@ -177,7 +177,7 @@ def _describe_error(error: OSError | ValueError) -> str:
 
 
 def _describe_file_error(file: str, error: OSError) -> str:
-    """Describe an error of the operating system about a file, and suggest a remedy for common errors."""
+    """Describe the operating system's error about a file; suggest a remedy for common errors."""
     if isinstance(error, IsADirectoryError) and error.strerror == os.strerror(errno.EISDIR):
         return f"{file}: is a folder; name a file in it"
     if isinstance(error, PermissionError) and error.strerror == os.strerror(error.errno or 0):
@@ -191,7 +191,7 @@ def _describe_file_error(file: str, error: OSError) -> str:
 def _buffer_stdout() -> None:
     """Make sure that stdout has a buffer.
 
-    Without a buffer (PYTHONUNBUFFERED, as in many containers), Python silently loses a part of the output if
+    Without a buffer (PYTHONUNBUFFERED is set in many containers), Python silently loses part of the output if
     the disk becomes full.
     """
     if isinstance(getattr(sys.stdout, "buffer", None), io.RawIOBase):
@@ -206,7 +206,7 @@ def _buffer_stdout() -> None:
 
 
 def _flush(stream: TextIO) -> None:
-    """Flush a stream; if that fails, discard its buffer, which Python would flush again at exit."""
+    """Flush a stream; if this fails, discard the buffer, because Python would flush it again at exit."""
     try:
         stream.flush()
     except OSError:
@@ -214,5 +214,5 @@ def _flush(stream: TextIO) -> None:
 
 
 def _discard(stream: TextIO) -> None:
-    """Redirect a broken stream to the null device, because Python flushes its buffer again at exit."""
+    """Redirect a broken stream to the null device: Python will flush the stream again at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

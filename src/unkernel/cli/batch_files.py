@@ -1,7 +1,7 @@
-"""Processing of several files: the answers to part-7.csv go to a file of the same name in a folder.
+"""Process several files: the results for part-7.csv go to a file of the same name in a folder.
 
 A journal in the folder lists the finished files, and an interrupted run continues with the other files. A
-file of answers appears only when it is complete: no answer is lost or written twice.
+file of results appears only when it is complete: no result is lost or written twice.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ from unkernel.cli.terminal.standard_streams import STANDARD_STREAM
 from unkernel.data.rows.row_files import source_paths
 from unkernel.records.files.formats import COMPRESSIONS
 
-_JOURNAL_SUFFIX = ".journal"  # no file of answers has this suffix
+_JOURNAL_SUFFIX = ".journal"  # no file of results has this suffix
 
 
 @dataclass(frozen=True)
 class Part:
-    """An input file, and the file for its answers."""
+    """An input file, and the file for its results."""
 
     data: str
     output: str
 
     @property
     def stamp(self) -> list[int]:
-        """The size and the modification time of the file: if they differ, the file has changed."""
+        """The size and the modification time of the input file; they show whether it has changed."""
         status = Path(self.data).stat()
         return [status.st_size, status.st_mtime_ns]
 
@@ -57,11 +57,11 @@ class Cluster:
 
     @property
     def threads_per_part(self) -> int:
-        """The number of threads for one part: all in this process, one on a worker of Dask."""
+        """The number of threads per part: all threads in this process, or one on a Dask worker."""
         return 1 if self.address else self.workers
 
     def path_on_worker(self, path: str | Path) -> str:
-        """Return a path that is valid on workers, which may run in another folder."""
+        """Return a path that is valid on workers, even if they run in another folder."""
         return str(path) if self.address is None else os.path.abspath(path)  # noqa: PTH100 (a pattern is no path)
 
 
@@ -71,7 +71,7 @@ def is_pattern(data: str) -> bool:
 
 
 def check_pattern(names: Sequence[str], address: str | None) -> bool:
-    """Return whether the only argument is a pattern; raise ``ValueError`` if --dask needs one."""
+    """Return whether the only argument is a pattern; raise ``ValueError`` if --dask has no pattern."""
     single = names[0] if len(names) == 1 else None
     if single is not None and Path(single).is_dir():
         raise ValueError(
@@ -85,7 +85,7 @@ def check_pattern(names: Sequence[str], address: str | None) -> bool:
 
 
 def check_folder(pattern: str, output: str | None) -> Path:
-    """Check and return the folder for the answers to several files; it need not exist yet."""
+    """Return the folder for the results of several files, after checks; it need not exist yet."""
     if output is None or output == STANDARD_STREAM or Path(output).is_file():
         raise ValueError(f"{pattern}: the answers to several files need a folder: name it with --output")
     folder = Path(output)
@@ -95,7 +95,7 @@ def check_folder(pattern: str, output: str | None) -> Path:
 
 
 def list_parts(pattern: str, folder: Path, choose_suffix: Callable[[str], str]) -> list[Part]:
-    """List the files that a pattern names, in order, each with the file for its answers."""
+    """Return the files that a pattern names, in order, each with the file for its results."""
     sources: dict[str, str] = {}
     for path in source_paths(pattern):
         name = path.name
@@ -115,7 +115,7 @@ def list_parts(pattern: str, folder: Path, choose_suffix: Callable[[str], str]) 
 
 @dataclass(frozen=True)
 class PartResult:
-    """The counts of a part, such as its rows, and warnings for the user."""
+    """The counts of a part, such as its number of rows, and warnings for the user."""
 
     counts: dict[str, int]
     warnings: Sequence[str] = ()
@@ -130,7 +130,7 @@ class Work:
     run : callable
         A function or ``functools.partial`` that workers can import.
     verb : str
-        The verb that the display shows.
+        The verb for the progress display.
     """
 
     run: Callable[[Part], PartResult]
@@ -141,7 +141,7 @@ def answer_parts(
     parts: Sequence[Part], work: Work, journal: Journal, cluster: Cluster, display: Display
 ) -> Counter[str]:
     """Process the unfinished parts; return their summed counts, and the number of parts."""
-    stamps = {part: part.stamp for part in parts}  # taken before the files are read
+    stamps = {part: part.stamp for part in parts}  # taken before reading, to detect later changes
     unfinished = [part for part in parts if not journal.has(part, stamps[part])]
     journal.begin(unfinished)
     counts = Counter({"parts": len(parts), "done_before": len(parts) - len(unfinished)})
@@ -163,7 +163,7 @@ Runner = Callable[[Sequence[Part]], Iterator[tuple[Part, PartResult]]]
 
 @contextlib.contextmanager
 def _open_runner(run: Callable[[Part], PartResult], cluster: Cluster) -> Iterator[Runner]:
-    """Yield a function that processes parts, and yields each finished part with its result."""
+    """Yield a function that processes parts; it yields each finished part with its result."""
     if cluster.address is None:
         yield lambda parts: ((part, run(part)) for part in parts)
         return
@@ -186,7 +186,7 @@ def _open_runner(run: Callable[[Part], PartResult], cluster: Cluster) -> Iterato
 
 @contextlib.contextmanager
 def _translate_worker_errors(cluster: Cluster, part: Part, distributed: Any) -> Iterator[None]:
-    """Explain the loss of the scheduler, or of the workers that processed a part."""
+    """Replace errors about a lost scheduler, or about lost workers of a part, by errors with advice."""
     try:
         yield
     except (concurrent.futures.CancelledError, distributed.comm.CommClosedError):
@@ -207,13 +207,13 @@ class Journal:
     Parameters
     ----------
     folder : Path
-        Folder of the answers; it is created if it does not exist.
+        Folder of the results; it is created if it does not exist.
     command : str
         Name of the command, and of the journal.
     model : Path
         Model file.
     options : dict
-        Options that influence the answers.
+        Options that influence the results.
     force : bool
         Whether files of other runs may be replaced.
     """
@@ -236,16 +236,16 @@ class Journal:
             self._path.write_text(json.dumps(run), encoding="utf-8")
 
     def _has_no_answers(self, run: Any) -> bool:
-        """Return whether another run left no answers, for example because it failed at its first file."""
+        """Return whether another run left no results, for example because it failed at its first file."""
         names = (self._path.with_name(Path(name).name) for name in self._stamps)
         return isinstance(run, dict) and "model" in run and not any(path.exists() for path in names)
 
     def has(self, part: Part, stamp: list[int]) -> bool:
-        """Return whether a part is finished, and its file has not changed since then."""
+        """Return whether a part is finished and its input file has not changed since."""
         return self._stamps.get(Path(part.output).name) == stamp and Path(part.output).exists()
 
     def begin(self, parts: Sequence[Part]) -> None:
-        """Add parts to the journal as unfinished; refuse to replace files of another run."""
+        """Add parts to the journal as unfinished; raise an error if this would replace another run's files."""
         for part in parts:
             if not self._force and Path(part.output).name not in self._stamps:
                 check_output(Path(part.output), force=False)
@@ -260,12 +260,12 @@ class Journal:
         name = Path(part.output).name
         self._stamps[name] = stamp
         with self._path.open("a", encoding="utf-8") as file:
-            # A crash may have left the last line incomplete, so begin a new line.
+            # Begin a new line: a crash may have left the last line incomplete.
             file.write("\n" + json.dumps({"part": name, "stamp": stamp, "data": part.data}))
 
 
 def _read_journal(path: Path) -> tuple[Any, dict[str, Any]]:
-    """Read the run and the stamps of its parts (None if unfinished); skip damaged lines."""
+    """Return the run and the stamps of its parts (None if unfinished); skip damaged lines."""
     if not path.exists():
         return None, {}
     lines = []

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 _LOCAL = "local"
-_CONNECT_TIMEOUT = 10  # seconds
+_CONNECT_TIMEOUT = 10  # in seconds
 
 
 @contextlib.contextmanager
@@ -49,7 +49,7 @@ def check_address(address: str) -> None:
 def connect(address: str, workers: int) -> Iterator[Any]:
     """Yield a client of a scheduler; ``local`` starts one with single-threaded workers."""
     try:
-        importlib.import_module("unkernel.distributed")  # explains how to install Dask if it is missing
+        importlib.import_module("unkernel.distributed")  # its error explains how to install Dask
         distributed = importlib.import_module("distributed")
     except ImportError as error:
         raise ValueError(f"--dask: {error}") from None

@@ -1,4 +1,4 @@
-"""Explanations of rows and records, for JSON."""
+"""Describe explanations of rows and records for JSON."""
 
 from __future__ import annotations
 
@@ -26,7 +26,10 @@ def find_class(classes: NDArray[Any], label: str | None) -> Any:
 def describe_explanation(
     explanation: Explanation, decision: Decision, describe_features: Callable[[Contribution], dict[str, Any]]
 ) -> dict[str, Any]:
-    """Describe an explanation for JSON; `describe_features` describes the features of a contribution."""
+    """Return a description of an explanation for JSON.
+
+    `describe_features` returns the description of a contribution's features.
+    """
     return {
         "for_class": explanation.for_class,
         "against": explanation.against,

@@ -1,7 +1,7 @@
-"""Checks of output files: no command replaces a file that it does not recognise.
+"""Check output files: no command replaces a file that it does not recognise.
 
-A model may replace a model of unkernel. Other outputs (labels, parses, plots, pictures) may only replace
-empty files, devices and pipes. ``--force`` allows replacing any file, except an input of the same command.
+A model may replace a model of unkernel. Other outputs (labels, parses, plots, pictures) may replace only
+empty files, devices and pipes. ``--force`` allows replacing any file except an input of the same command.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from unkernel.models import container
 
 
 def check_model_output(output: Path, *inputs: str | Path | None, force: bool) -> None:
-    """Raise ``ValueError`` if a model must not be written to `output`; call this before training."""
+    """Raise ``ValueError`` if a model must not be written to `output`; to be called before training."""
     check_path(output, *inputs)
-    # A model is written to a temporary file and renamed, which would replace a device.
+    # A model is written to a temporary file that is then renamed, and renaming would replace a device.
     if output.exists() and not output.is_file():
         raise ValueError(f"{output}: is not a regular file; a model cannot be written to it")
     if not force and not is_replaceable(output) and not is_model(output):
@@ -37,7 +37,7 @@ def check_different(*outputs: str | Path | None) -> None:
 
 
 def check_output(output: Path, *inputs: str | Path | None, force: bool) -> None:
-    """Raise ``ValueError`` if a command must not write anything but a model to `output`."""
+    """Raise ``ValueError`` if an output other than a model must not be written to `output`."""
     check_path(output, *inputs)
     if not force and not is_replaceable(output):
         raise ValueError(f"{output}: exists; name another file, or replace it with --force")
@@ -62,7 +62,7 @@ def check_path(output: Path, *inputs: str | Path | None) -> None:
 
 
 def _list_existing(inputs: Sequence[str | Path | None]) -> Iterator[str]:
-    """Yield the files that inputs name: paths, patterns such as ``part-*.svm``, and ``-`` for stdin."""
+    """Yield the existing files that inputs name: paths, patterns such as ``part-*.svm``, ``-`` for stdin."""
     for name in inputs:
         if str(name) == "-":
             yield from ["/dev/stdin"] if Path("/dev/stdin").exists() else []
@@ -71,7 +71,7 @@ def _list_existing(inputs: Sequence[str | Path | None]) -> Iterator[str]:
 
 
 def is_replaceable(output: Path) -> bool:
-    """Return whether a write would destroy no data: `output` does not exist, is empty, or is a device."""
+    """Return whether a write destroys no data because `output` does not exist, is empty or is a device."""
     return not output.exists() or not output.is_file() or output.stat().st_size == 0
 
 

@@ -1,4 +1,4 @@
-"""Quality of predictions, for JSON. Unknown measures are None, and a note gives the reason."""
+"""Measure the quality of predictions, for JSON. Unknown measures are None, and a note gives the reason."""
 
 from __future__ import annotations
 
@@ -70,9 +70,9 @@ def compare_values(decision: Decision, scores: Numbers, values: NDArray[Any]) ->
 def compare_classes(
     decision: Decision, scores: Numbers, labels: NDArray[Any] | None, unit: str = "row"
 ) -> dict[str, Any]:
-    """Count the correct predictions; with two classes, also measure precision, recall, F1 and the ROC area.
+    """Return the number of correct predictions; with two classes, also precision, recall, F1 and ROC area.
 
-    The positive class is the larger one of the two, as in scikit-learn.
+    The positive class is the larger of the two classes, as in scikit-learn.
     """
     result: dict[str, Any] = dict.fromkeys(CLASS_MEASURES)
     reason = _explain_unknown(decision, labels, unit)
@@ -83,7 +83,7 @@ def compare_classes(
     measures = ClassMeasures(predictions)
     try:
         confusion = measures.confusion
-    except ValueError as error:  # some labels are not classes of the model
+    except ValueError as error:  # a label is not a class of the model
         return result | {"accuracy_note": f"not known: {error}"}
     shares = measures.shares(confusion)
     result |= {"correct": int(np.trace(confusion)), "accuracy": shares[ACCURACY]}
@@ -106,7 +106,7 @@ def _explain_unknown(decision: Decision, labels: NDArray[Any] | None, unit: str)
 
 
 def log_loss(decision: Decision, scores: Numbers, labels: NDArray[Any]) -> float | None:
-    """Return the mean of -log(probability of the true class), in nats; None without probabilities."""
+    """Return the mean of -log(probability of the true class) in nats; None if there are no probabilities."""
     if decision.probability is None or not len(labels):
         return None
     measures = ClassMeasures(ScoredExamples(decision, scores, Examples(labels)))
@@ -119,8 +119,8 @@ def log_loss(decision: Decision, scores: Numbers, labels: NDArray[Any]) -> float
 def compare_ranks(
     decision: Decision, scores: Numbers, labels: Numbers, groups: Groups, depth: int = NDCG_DEPTH
 ) -> dict[str, Any]:
-    """Measure the order of the scores; for ordinal models, also compare the predictions with the labels."""
-    # Imported here, because the module imports scikit-learn, which only rankings need.
+    """Return measures of the order of scores; for ordinal models, also of the predicted labels."""
+    # Import the module here: it imports scikit-learn, which only rankings need.
     from unkernel.measures.rank_measures import count_ordered_pairs
 
     pairs, ordered = count_ordered_pairs(labels, scores[:, 0], groups)
@@ -146,9 +146,9 @@ def compare_ranks(
 def ndcg(scores: Numbers, labels: Numbers, groups: Groups, depth: int) -> dict[str, Any] | None:
     """Return the mean over queries of the normalised discounted cumulative gain of the first `depth` rows.
 
-    A row of label y has the gain 2^y - 1, discounted by log2(1 + rank); rows of equal score share the mean of
-    their gains. Queries without a relevant row, whose ideal gain is 0, are left out of the mean and counted.
-    Return None if a label is not a grade: negative, or too large for 2^y. See
+    A row with label y has the gain 2^y - 1, divided by log2(1 + rank). Rows with equal scores get the mean of
+    their gains. Queries without a relevant row have an ideal gain of 0; they are left out of the mean and
+    counted. Return None if a label is not a grade because it is negative or too large for 2^y. See
     :func:`unkernel.cutplane.ndcg_score`.
     """
     from unkernel.cutplane import ndcg_score

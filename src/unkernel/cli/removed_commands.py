@@ -1,4 +1,4 @@
-"""Former forms of commands: they are refused, with a message that shows the new form."""
+"""Reject former forms of commands, with a message that shows the new form."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _TASKS = {task: kind for kind, (task, _) in PARSERS.items()}
 
 
 def describe_new_spelling(arguments: Sequence[str]) -> str | None:
-    """Return a message that shows the new form of a former command line; None for other command lines."""
+    """Return a message that shows the new form of a former command line; None for any other command line."""
     words = list(arguments)
     if words[:1] in (["train"], ["tune"]) and len(words) > 1:
         return _rewrite_train(words[0], words[1:])
@@ -50,7 +50,7 @@ def _rewrite_parse(command: str, words: list[str]) -> str:
         return _format_message("unkernel parse eval", ["unkernel", "evaluate", *words])
     task, remaining = _take_option(words, "--task")
     arguments = _take_leading_arguments(remaining)
-    swapped = [*arguments[1:2], *arguments[:1]]  # the model came first
+    swapped = [*arguments[1:2], *arguments[:1]]  # in the former form, the model came first
     remaining = _move_output(swapped, [*swapped, *remaining[len(arguments) :]])
     return _format_message(
         "unkernel parse train", ["unkernel", "train", _TASKS.get(task or "", "parser"), *remaining]
@@ -74,7 +74,7 @@ def _take_leading_arguments(words: list[str]) -> list[str]:
 
 
 def _move_output(arguments: list[str], words: list[str]) -> list[str]:
-    """Turn the last of several arguments, which was the output, into an option."""
+    """Return the words with an option in place of the last of several arguments, which was the output."""
     if len(arguments) < 2:
         return words
     return [*arguments[:-1], "-o", arguments[-1], *words[len(arguments) :]]

@@ -1,4 +1,4 @@
-"""Predictions for the rows or trees of a file, and their quality."""
+"""Predict the rows or trees of a file, and measure the quality of the predictions."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ Numbers = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Request:
-    """A model and the predictions to make with it, for any file."""
+    """A model and the predictions to make with it; they apply to every file."""
 
     model: Path
     scores: bool = False
     probability: bool = False
     ndcg_at: int | None = None
     zero_based: bool | None = None
-    cache_rows: int | None = None  # number of rows whose scores are cached
+    cache_rows: int | None = None  # number of rows whose scores may be cached
     quiet: bool = False
     command: str = "predict"
 
@@ -98,7 +98,7 @@ class _Examples:
     """The examples of a file, and the classifier for them."""
 
     classifier: CompiledClassifier | TreeClassifier
-    load_end: float  # the time when the classifier was ready
+    load_end: float  # time at which the classifier was ready
     unit: str
     score: Callable[[], Numbers]
     compare: Callable[[Numbers], dict[str, Any]]
@@ -127,7 +127,7 @@ def _read_trees(
     check_rows_only([data], request.zero_based, request.cache_rows)
     classifier = opened.classifier
     with display.show_work("loading"):
-        _ = classifier.nbytes  # builds the classifier now, which is part of loading
+        _ = classifier.nbytes  # builds the classifier, which is a part of loading
     load_end = time.perf_counter()
     examples = read_for_model(opened.model, opened.path, data, display)
     return _Examples(

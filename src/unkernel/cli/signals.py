@@ -1,4 +1,4 @@
-"""Signals that terminate a process: they raise an exception, so commands clean up as after Ctrl-C."""
+"""Raise an exception on signals that terminate the process: commands then clean up as after Ctrl-C."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _TERMINATING_SIGNALS = ("SIGTERM", "SIGHUP")
 
 
 class Terminated(BaseException):
-    """The process received a signal that terminates it."""
+    """Raised when the process receives a signal that terminates it."""
 
     def __init__(self, number: int) -> None:
         super().__init__(number)
@@ -23,7 +23,7 @@ class Terminated(BaseException):
 def terminable() -> Iterator[None]:
     """Raise :class:`Terminated` on signals that would end the process without cleaning up.
 
-    Handlers of signals that are already handled or ignored (``nohup``) are not changed.
+    Signals that already have a handler or are ignored (``nohup``) are not changed.
     """
     if threading.current_thread() is not threading.main_thread():
         yield

@@ -30,7 +30,7 @@ from unkernel.data.rows.csr import canonical_rows, stack_rows
 from unkernel.engines import CompiledClassifier, TreeClassifier
 
 _MIN_REPETITIONS = 5
-_MIN_BATCH_ROWS = 4096  # smaller batches are repeated; else starting the threads would dominate
+_MIN_BATCH_ROWS = 4096  # smaller batches are repeated: otherwise the start of threads would dominate
 _MAX_SINGLE_ROWS = 2000
 _MAX_RECORDS = 1 << 16
 _MAX_LOADS = 3
@@ -47,9 +47,9 @@ def bench(
 ) -> None:
     """Measure the speed of a model on the rows, records or trees of a file.
 
-    Measures batches on one thread and on many, single rows from Python (as lists; a tree as text, a record
-    as a dict), and loading the file. Parsing the rows is not included. Each figure is the best of several
-    runs after a warm-up.
+    The command measures batches on one thread and on several, single rows from Python (a row as lists, a tree
+    as text, a record as a dict), and the time to load the file. Parsing the rows is not included. Each figure
+    is the best of several runs after a warm-up.
 
     \b
     [dim]$[/dim] unkernel bench model.uk rows.svm
@@ -82,8 +82,8 @@ def bench(
 class _Work:
     """The work to measure, on a batch and on single examples."""
 
-    batch_size: int  # examples
-    score_batch: Callable[[int], object]  # its argument is the number of threads
+    batch_size: int  # number of examples
+    score_batch: Callable[[int], object]  # takes the number of threads
     score_one: Callable[..., object]
     calls: list[tuple[Any, ...]]  # the arguments of each call of `score_one`
 
@@ -135,7 +135,7 @@ def _prepare_trees(
     check_rows_only([data], zero_based)
     forest = read_for_model(opened.model, opened.path, data, display).data.X
     score_tree, calls = _prepare_single_trees(opened.classifier, forest[:_MAX_SINGLE_ROWS])
-    # Repeating trees would not give more work: equal subtrees are scored only once.
+    # Repeated trees would not add work, because equal subtrees are scored only once.
     work = _Work(len(forest), lambda n: opened.classifier.raw_scores(forest, n), score_tree, calls)
     return _describe_trees(opened, forest), work
 
@@ -145,12 +145,12 @@ def _prepare_single_trees(
 ) -> tuple[Callable[..., object], list[tuple[Any, ...]]]:
     """Return a function that scores one tree, and the arguments of each call.
 
-    The arguments are texts if brackets can express all labels, and otherwise forests of one tree.
+    The arguments are texts if brackets can express all labels; otherwise they are forests of one tree.
     """
     model = classifier.model
     if model.kernel.combination == "trees" and len(forest.trees) == len(model.support.trees) == 1:
         texts = [(text,) for text in forest.brackets() if text]
-        with contextlib.suppress(ValueError):  # brackets cannot express all labels
+        with contextlib.suppress(ValueError):  # raised if brackets cannot express a label
             for text in texts:
                 classifier.score_one(*text)
             return classifier.score_one, texts
@@ -164,7 +164,7 @@ def _load(path: Path) -> tuple[Opened | OpenedTrees | OpenedRecords, float]:
         start = time.perf_counter()
         opened = open_record_model(path) if is_records(path) else open_model(path, "bench")
         if isinstance(opened, OpenedTrees):
-            _ = opened.classifier.nbytes  # waits until the classifier is ready
+            _ = opened.classifier.nbytes  # builds the classifier, which is a part of loading
         best = min(best, time.perf_counter() - start)
         if best > 1.0 or not path.is_file():  # a pipe can be read only once
             break
@@ -219,7 +219,7 @@ def _repeat_rows(X: Any) -> Any:
 
 
 def _time_batch(work: Callable[[], object], duration: float) -> float:
-    """Return the shortest time of several runs after a warm-up."""
+    """Return the shortest time of several runs, in seconds, after a warm-up."""
     return min(_time_passes(work, duration))
 
 
@@ -238,7 +238,7 @@ def _time_passes(work: Callable[[], object], duration: float) -> list[float]:
 
 
 def _time_single_calls(work: _Work, duration: float) -> tuple[float, float]:
-    """Return the median and the minimum, over passes through all calls, of the mean time per call."""
+    """Time passes through all calls; return the median and the minimum of the mean time per call."""
     score_one, calls = work.score_one, work.calls
 
     def make_all_calls() -> None:
@@ -250,7 +250,7 @@ def _time_single_calls(work: _Work, duration: float) -> tuple[float, float]:
 
 
 def _list_features(X: Any, row: int) -> tuple[list[Any], ...]:
-    """List the columns of a row and, if some are not 1, their values."""
+    """Return the columns of a row and, if some values are not 1, the values."""
     part = slice(X.indptr[row], X.indptr[row + 1])
     values = X.data[part]
     ids = X.indices[part].tolist()

@@ -36,7 +36,7 @@ from unkernel.engines import compile as compile_model
 from unkernel.engines.search.options import check_trie
 from unkernel.report import search_plot
 
-# Defaults of ``unkernel.engines.compile``, which the options share.
+# Defaults of ``unkernel.engines.compile``; the options use the same ones.
 _DEFAULT: dict[str, Any] = {
     name: parameter.default for name, parameter in inspect.signature(compile_model).parameters.items()
 }
@@ -65,14 +65,14 @@ def compile(
 ) -> None:
     """Compile a model, of unkernel or another program, for speed.
 
-    Builds the engines that suit the model, measures each on typical rows,
-    and saves the fastest together with the model in one file, which loads in
-    milliseconds. All engines except pruned give the same scores as the model.
-    Models of trees have only one engine.
+    The command builds the engines that suit the model, measures each of them
+    on typical rows, and saves the fastest together with the model in one
+    file, which loads in milliseconds. All engines except pruned give the same
+    scores as the model. Models of trees have only one engine.
 
     For models of records, --sample and --trie are files of records. With
-    --unknown-keys error, the compiled model refuses records with columns that
-    it does not know.
+    --unknown-keys error, the compiled model rejects records with unknown
+    columns.
 
     With --decision-threshold or --costs, the compiled model of two classes
     with probabilities predicts by this threshold from then on.
@@ -135,13 +135,13 @@ def compile(
                 n_jobs=shared_options.count_threads(jobs),
                 on_progress=on_progress,
             )
-        assert isinstance(classifier, CompiledClassifier | TreeClassifier)  # no file holds a pipeline
+        assert isinstance(classifier, CompiledClassifier | TreeClassifier)  # no file contains a pipeline
         compile_end = time.perf_counter()
         with display.show_work("writing"):
             if records is None:
                 classifier.save(model)
             else:
-                assert isinstance(classifier, CompiledClassifier)  # because the model is of rows
+                assert isinstance(classifier, CompiledClassifier)  # the model is a model of rows
                 RecordClassifier(adapt_plan(records, unknown_keys), classifier).save(model)
     result = _describe(opened, classifier, model)
     result["seconds"] = {"reading": read_end - start, "compiling": compile_end - read_end}
@@ -154,7 +154,7 @@ def compile(
 
 
 def _check_options(engine: shared_options.EngineName, memory: str | None, threshold: float | None) -> None:
-    """Raise ``ValueError`` if options contradict each other, before any file is read."""
+    """Raise ``ValueError`` for contradictory options, before any file is read."""
     if engine == shared_options.EngineName.pruned and threshold is None:
         raise ValueError("--engine pruned needs a --threshold: conjunctions of smaller weight are dropped")
     if engine != shared_options.EngineName.pruned and threshold is not None:
@@ -177,7 +177,7 @@ def _name_decision_threshold() -> Iterator[None]:
 
 
 def _parse_nodes(engine: shared_options.EngineName, trie: str | None, nodes: str | None) -> int | None:
-    """Parse the size limit of the trie, and check that the engine can have a trie."""
+    """Return the size limit of the trie, after checking that the engine can have a trie."""
     if trie is None and nodes is not None:
         raise ValueError("--trie-nodes needs rows to grow a trie from: give them with --trie")
     count = shared_options.parse_nodes(nodes)
@@ -187,7 +187,7 @@ def _parse_nodes(engine: shared_options.EngineName, trie: str | None, nodes: str
 
 
 def _check_for_trees(opened: OpenedTrees, engine: shared_options.EngineName, options: dict[str, Any]) -> None:
-    """Refuse options that choose or measure engines: models of trees have only one."""
+    """Raise an error for options that choose or measure engines: models of trees have only one."""
     refused = [name for name, value in options.items() if value is not None]
     if engine != shared_options.EngineName.auto:
         refused.append("--engine")

@@ -70,7 +70,7 @@ def evaluate(
 
 
 class _Source(NamedTuple):
-    """A file to evaluate a parser on, and how to read it."""
+    """A file to evaluate a parser on, and the options for reading it."""
 
     file: str
     given: Any

@@ -56,11 +56,11 @@ def explain(
     """Explain a score: list the contribution of each conjunction of features.
 
     The intercept, the listed contributions and the rest add up exactly to the
-    score. Works for linear models and polynomial kernels up to degree 4. For
-    models of trees, the fragments with the largest contributions are listed.
-    For a model of records, give a file, or one record as JSON. For a parser,
-    every decision on a sentence is explained: the winner, the runner-up, and
-    the difference between them.
+    score. This works for linear models and polynomial kernels up to degree 4.
+    For models of trees, the fragments with the largest contributions are
+    listed. For a model of records, give a file, or one record as JSON. For a
+    parser, every decision on a sentence is explained: the winner, the
+    runner-up, and the difference between them.
 
     \b
     [dim]$[/dim] unkernel explain model.uk rows.svm
@@ -151,7 +151,7 @@ def _fragment_to_json(fragment: Fragment) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def _name_model_in_errors(path: Path) -> Iterator[None]:
-    """Add the file name of the model to errors."""
+    """Add the file name of the model to error messages."""
     try:
         yield
     except ValueError as error:
@@ -167,7 +167,7 @@ def _read_rows(opened: Opened, data: str, zero_based: bool | None, *, quiet: boo
 def _explain_row(opened: Opened, rows: SvmlightData, row: int, top: int, of: str | None) -> dict[str, Any]:
     if row >= rows.X.shape[0]:
         raise ValueError(f"the file has {format_count(rows.X.shape[0], 'row')}, so there is no row {row:,}")
-    # Explain the exact model, even if the file has the engine "pruned", which approximates it.
+    # Explain the exact model, even if the engine of the file is "pruned", which is an approximation.
     classifier = CompiledClassifier(opened.model)
     features = rows.X[row]
     values = dict(zip(features.indices.tolist(), features.data.tolist(), strict=True))
@@ -199,7 +199,7 @@ def _describe_row(opened: Opened, explanation: Explanation, rows: SvmlightData, 
 
 
 def _name_features(parts: list[dict[str, Any]], names: dict[int, str]) -> dict[str, Any]:
-    """Replace the columns of contributions by names of features; without a name, by the number in files."""
+    """Replace the columns of contributions by feature names or, without names, by the numbers in files."""
     contributions = []
     for part in parts:
         columns, numbers = part["columns"], part["features"]
@@ -212,7 +212,7 @@ def _name_features(parts: list[dict[str, Any]], names: dict[int, str]) -> dict[s
 
 
 def _has_sets(opened: Opened, row: Any) -> bool:
-    """Return whether conjunctions are sets of features, in which a feature has no power above 1."""
+    """Return whether conjunctions are sets of features, in which no feature has a power above 1."""
     if isinstance(opened.model, ConjunctionModel):
         return opened.model.sets
     return not isinstance(opened.model, KernelModel) or (opened.model.binary and bool((row.data == 1).all()))

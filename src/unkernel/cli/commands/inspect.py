@@ -46,9 +46,9 @@ def inspect(
 ) -> None:
     """Show what is in a model file, of unkernel or of another program.
 
-    Features are shown by their names (--features), or by number. Numbers count from 0, or from 1 if the
-    training file or the file of another program does. The weight of a conjunction is its contribution to the
-    score of a row in which all its features have the value 1. The weight of a tree fragment is its
+    Features are shown by name (--features) or by number. Numbers start at 0, or at 1 if they do so in the
+    training file or in the file of another program. The weight of a conjunction is its contribution to the
+    score of a row in which all of its features have the value 1. The weight of a tree fragment is its
     contribution to the score of a tree that contains it once, before normalisation.
 
     \b
@@ -131,7 +131,7 @@ def _inspect_records(
     records, opened = open_as_rows(path)
     names = dict(enumerate(records.classifier.plan.feature_names)) if top else {}
     description = _inspect_rows(opened, top, names, quiet=quiet)
-    # Feature names are left out: there may be millions, and the columns show where they come from.
+    # Leave out the names of features: there may be millions, and the columns show where features come from.
     description["origin"] = {
         key: value for key, value in description["origin"].items() if key != "feature_names"
     }
@@ -182,7 +182,7 @@ def _list_heaviest(opened: Opened, top: int, names: dict[int, str], quiet: bool)
 
 
 def _expand_conjunctions(opened: Opened, quiet: bool) -> tuple[CompiledClassifier, str | None]:
-    """Return a classifier that has a table of conjunctions, and a note if the table lacks some."""
+    """Return a classifier that has a table of conjunctions, and a note if the table is incomplete."""
     classifier = opened.classifier
     if classifier is not None and classifier._tables.layout == CONJUNCTIONS:
         return classifier, _describe_missing(classifier)
@@ -199,7 +199,7 @@ def _expand_conjunctions(opened: Opened, quiet: bool) -> tuple[CompiledClassifie
         )
     with Display(quiet=quiet) as display, display.show_attempts("expanding") as on_attempt:
         expanded = compile(opened.model, "expanded", on_progress=on_attempt)
-    assert isinstance(expanded, CompiledClassifier)  # because the model is not of trees
+    assert isinstance(expanded, CompiledClassifier)  # the model is not a model of trees
     return expanded, None
 
 

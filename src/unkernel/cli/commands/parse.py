@@ -47,7 +47,7 @@ from unkernel.measures.number_format import format_count
 from unkernel.parsing import Parsed, parse_stream
 
 _COLUMNS = (parse_options.OutputFormat.conllu, parse_options.OutputFormat.conllx)
-_TEXT_TASKS = ("text", "tokens")  # models that write CoNLL-U, but read text
+_TEXT_TASKS = ("text", "tokens")  # models that read text and write CoNLL-U
 _MAX_WARNINGS_PER_FILE = 20
 _WRITERS = {parse_options.OutputFormat.json: write_objects, parse_options.OutputFormat.svg: write_page}
 
@@ -87,9 +87,9 @@ def parse(
     begins with a comment, # newdoc id = FILE. A file that cannot be read ends
     the run or, with --on-error skip, is left out with a warning.
 
-    FILE may be a pattern in quotes, such as 'letters/*.txt': then --output is a folder with one file of
+    FILE may be a pattern in quotes, such as 'letters/*.txt'. Then --output is a folder with one file of
     results for each file. To resume an interrupted run, start it again. With --dask, several workers parse
-    at the same time; all of them need access to the files under the same names.
+    at the same time; all of them must see the files under the same names.
 
     \b
     [dim]$[/dim] unkernel parse en.uk notes.txt > notes.conllu
@@ -123,7 +123,7 @@ def parse(
 
 @dataclass(frozen=True)
 class _Request:
-    """A parser and its options, for any file."""
+    """A parser and its options; they apply to every file."""
 
     model: Path
     format: parse_options.OutputFormat | None
@@ -195,7 +195,7 @@ def _parse_parts(
 
 
 def _parse_part(request: _Request, threads: int, part: Part) -> PartResult:
-    """Parse one part, on a worker."""
+    """Parse one part on a worker."""
     warnings: list[str] = []
     counts = _Counts(warnings.append)
     stamp = request.model.stat()
@@ -228,10 +228,10 @@ class _Documents:
     """Files to parse one after another."""
 
     files: list[str]
-    skip: bool  # whether to skip files that cannot be read, if there are several
+    skip: bool  # whether to skip unreadable files if there are several files
 
     def check(self, task: Task, *, raw: bool) -> None:
-        """Raise an error if a file cannot be parsed, before any file is read."""
+        """Raise an error if a file cannot be parsed; called before any file is read."""
         if self.files.count(STANDARD_STREAM) > 1:
             raise ValueError("-: stdin can be read only once")
         for file in self.files:
@@ -282,14 +282,14 @@ def _add_comment(parsed: Parsed, comment: str) -> Parsed:
 
 
 def _complete_ending(written: bytes) -> bytes:
-    """Return the line ends that must follow the bytes `written` before another sentence."""
+    """Return the line ends to write after the bytes `written`, before another sentence can follow."""
     if not written or written.endswith((b"\n\n", b"\n\r\n")):
         return b""
     return b"\n" if written.endswith(b"\n") else b"\n\n"
 
 
 class _Counts:
-    """Counts of parsed and skipped sentences; calls `warn` with the error of each skipped sentence."""
+    """Counts parsed and skipped sentences; calls `warn` with the error of each skipped sentence."""
 
     def __init__(self, warn: Callable[[str], object]) -> None:
         self.totals: Counter[str] = Counter(sentences=0, words=0)
@@ -335,11 +335,11 @@ class _Outputs(NamedTuple):
     Attributes
     ----------
     output : str or None
-        File for columns, JSON or drawings in text.
+        File for columns, JSON or text drawings.
     svg : Path or None
         File or folder for drawings of arcs.
     draw : bool
-        Whether `output` gets drawings in text instead of columns.
+        Whether text drawings are written to `output` instead of columns.
     """
 
     output: str | None
@@ -348,7 +348,7 @@ class _Outputs(NamedTuple):
 
 
 def _choose_outputs(output: str | None, svg: Path | None, request: _Request) -> _Outputs:
-    """Choose the outputs by --format, or by --draw and --svg."""
+    """Return the outputs that --format, or else --draw and --svg, ask for."""
     format, draw = request.format, request.draw
     if format is None or format in _COLUMNS:
         return _Outputs(output, svg, draw)
@@ -372,7 +372,7 @@ def _check_format(task: Task, format: parse_options.OutputFormat | None) -> None
 def _open_sinks(
     task: Task, outputs: _Outputs, format: parse_options.OutputFormat | None
 ) -> list[AbstractContextManager[Sink]]:
-    """Return the writers of results: columns or drawings, and arcs; arcs alone if only --svg is given."""
+    """Return the writers of results: of columns or drawings, and of arcs; only of arcs with --svg alone."""
     output, svg, draw = outputs
     if task.name == "chunks" and (svg is not None or format == parse_options.OutputFormat.svg):
         raise ValueError("--svg draws dependencies, and chunks have none; --draw shows them in brackets")

@@ -34,7 +34,8 @@ from unkernel.cli.terminal.progress import Display
 from unkernel.cli.terminal.standard_streams import STANDARD_STREAM
 from unkernel.records.files.formats import format_of
 
-# If the shell has expanded a pattern without quotes, `predict` raises an error that says so.
+# Accept further arguments: if the shell has expanded an unquoted pattern, `predict` can then explain the
+# error.
 CONTEXT_SETTINGS = {"allow_extra_args": True}
 
 _ROWS_PER_WRITE = 1 << 16
@@ -65,21 +66,21 @@ def predict(
     2^label - 1; queries without a relevant row are left out). Features that did not occur in training are
     ignored, with a warning.
 
-    With --scores, the decision values follow each label: one for two classes, otherwise one for each
-    class (or, for models of LIBSVM, each pair of classes). With --probability, the probability of each class
-    follows. Text models of other programs are compiled first. With --cache-rows, repeated rows are scored
-    only once; the results are the same.
+    With --scores, the decision values follow each label: one value for two classes, otherwise one value for
+    each class (or, for models of LIBSVM, for each pair of classes). With --probability, the probability of
+    each class follows. Text models of other programs are compiled first. With --cache-rows, repeated rows
+    are scored only once; the results are the same.
 
-    A model of records reads CSV, TSV, JSON lines and Parquet in blocks; memory does not grow with the file.
-    It writes CSV, TSV or JSON lines, according to the name of the output; on stdout, it writes the format of
-    the input, and answers each line of JSON as it arrives.
+    For models of records, CSV, TSV, JSON lines and Parquet are read in blocks; memory does not grow with the
+    file. The name of the output determines whether CSV, TSV or JSON lines are written. On stdout, the format
+    is that of the input, and each line of JSON is answered when it arrives.
 
-    Without --output, the predictions go to stdout and the summary to stderr. With --json, stdout has the
-    summary, and predictions are written only to an --output.
+    Without --output, the predictions go to stdout and the summary to stderr. With --json, the summary goes
+    to stdout, and predictions are written only to an --output.
 
-    DATA may be a pattern in quotes, such as 'part-*.parquet': then --output is a folder with one file of
+    DATA may be a pattern in quotes, such as 'part-*.parquet'. Then --output is a folder with one file of
     predictions for each file. To resume an interrupted run, start it again. With --dask, several workers
-    predict at the same time; all of them need access to the files under the same names.
+    predict at the same time; all of them must see the files under the same names.
 
     \b
     [dim]$[/dim] unkernel predict model.uk a9a.t.svm.xz > predictions.txt
@@ -122,7 +123,7 @@ def _check_no_record(data: str, model: Path) -> None:
 def _predict_file(
     request: Request, data: str, output: str | None, threads: int, display: Display
 ) -> dict[str, Any]:
-    """Write the predictions for a file; describe them for JSON."""
+    """Write the predictions for a file; return their description for JSON."""
     if is_records(request.model):
         from unkernel.cli.records.prediction import answer_records
 
@@ -145,7 +146,7 @@ def _predict_parts(
     request = dataclasses.replace(request, model=Path(cluster.path_on_worker(request.model)))
     records = is_records(request.model)
     if not records:
-        open_model(request.model, "predict")  # reports a bad model before anything is written
+        open_model(request.model, "predict")  # raises an error for a bad model before anything is written
     choose_suffix = _choose_suffix if records else lambda _: ".txt"
     parts = list_parts(cluster.path_on_worker(pattern), Path(cluster.path_on_worker(folder)), choose_suffix)
     options = dataclasses.asdict(request) | {"model": None, "quiet": None, "cache_rows": None}
@@ -165,7 +166,7 @@ def _predict_parts(
 
 
 def _predict_part(request: Request, threads: int, part: Part) -> PartResult:
-    """Predict one part, on a worker."""
+    """Predict one part on a worker."""
     with Display(quiet=True) as display:
         request = dataclasses.replace(request, quiet=True)
         result = _predict_file(request, part.data, part.output, threads, display)
@@ -173,7 +174,7 @@ def _predict_part(request: Request, threads: int, part: Part) -> PartResult:
 
 
 def _choose_suffix(name: str) -> str:
-    """Return the suffix of the predictions for a file of records; it determines their format."""
+    """Return the suffix of the predictions for a file of records; the suffix determines their format."""
     return Path(name).suffix if format_of(name) in ("tsv", "jsonl") else ".csv"
 
 

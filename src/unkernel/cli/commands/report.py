@@ -44,13 +44,13 @@ def report(
 ) -> None:
     """Write an HTML report about a model, or about several models side by side.
 
-    The report is one HTML file that needs no network. It begins with three sentences: how good the model is,
-    how much better than always predicting the most frequent class (with --train, than a linear model), and
-    where it fails most. It shows measures with confidence intervals, the importance of columns, the
-    confusion matrix, ROC, precision-recall and calibration curves, a table of thresholds with their costs,
-    the heaviest conjunctions, explained mistakes, how training ended, and the time and memory of the
-    engines. For rankings: NDCG by depth and by query. For parsers: accuracy by relation, type or tag and by
-    distance, confusions, and drawings of the worst sentences.
+    The report is one HTML file that needs no network. Its first three sentences state how good the model is,
+    compare it with a baseline (the most frequent class or, with --train, a linear model), and name its
+    greatest weakness. It shows measures with confidence intervals, the importance of columns, the confusion
+    matrix, ROC, precision-recall and calibration curves, a table of thresholds with their costs, the heaviest
+    conjunctions, explained mistakes, how training ended, and the time and memory of the engines. For
+    rankings, it shows NDCG by depth and by query. For parsers, it shows accuracy by relation, type or tag and
+    by distance, confusions, and drawings of the worst sentences.
 
     \b
     [dim]$[/dim] unkernel report income.uk --test adult.test.csv -o report.html
@@ -84,7 +84,7 @@ def report(
 def _check_outputs(
     models: Sequence[Path], test: str | None, train: str | None, output: Path | None, *, force: bool
 ) -> tuple[str, Path]:
-    """Check the options --test and --output; return the file to test on and the page to write."""
+    """Return the file to test on and the page to write; raise ValueError if an option is missing."""
     if test is None:
         raise ValueError(
             f"name the examples to test on: unkernel report {models[0]} --test FILE -o report.html"

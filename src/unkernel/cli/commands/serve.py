@@ -95,11 +95,11 @@ def serve(
     Open Inference Protocol, /metrics is for Prometheus, /docs lists all
     endpoints, and / is a page for trying the models.
 
-    To replace a model, move or copy a new file over the old one: the server
-    loads it, and no request fails. A damaged file is refused, and the server
-    keeps the old version. SIGTERM and Ctrl-C stop the server after running
-    requests are answered (exit code 0). Logs go to stderr, one JSON object per
-    line.
+    To replace a model, move or copy a new file over the old one. The server
+    loads the new file, and no request fails. If the new file is damaged, the
+    server keeps the old version. After SIGTERM or Ctrl-C, running requests
+    are finished before the server stops (exit code 0). Logs go to stderr, one
+    JSON object per line.
 
     \b
     [dim]$[/dim] unkernel serve income.uk en.uk

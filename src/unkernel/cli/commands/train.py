@@ -23,8 +23,8 @@ from unkernel.cli.options.help_text import reflow
 
 _HELP = """Train a model, a parser or a chunker on a file.
 
-    Without a KIND, it looks at the table and chooses the model itself. Each kind has its own options: see
-    unkernel train KIND --help.
+    Without a KIND, the command looks at the table and chooses the model itself. Each kind has its own
+    options: see unkernel train KIND --help.
 
     \b
     [dim]$[/dim] unkernel train adult.train.csv --target income -o income.uk --test adult.test.csv
@@ -52,7 +52,7 @@ _PANELS = {"cache": train_options.LARGE_DATA_PANEL, "checkpoint": train_options.
 
 
 def register(app: typer.Typer, arguments: Sequence[str]) -> None:
-    """Add ``train``; load only the kind that `arguments` name."""
+    """Add ``train`` to the application; load only the kind that `arguments` name."""
     group = new_group()
     kinds = {**LEARNERS, **PARSERS, **TEXT_PARSERS}
     summaries = TABLE | {kind: summary for kind, (_, summary) in kinds.items()}
@@ -73,7 +73,7 @@ def register(app: typer.Typer, arguments: Sequence[str]) -> None:
 
 
 def import_learner(path: str) -> Any:
-    """Import a learner's class; `path` is MODULE:NAME."""
+    """Import and return a learner's class; `path` is MODULE:NAME."""
     module, _, name = path.partition(":")
     return getattr(importlib.import_module(module), name)
 
@@ -120,7 +120,7 @@ def choose_data_argument(learner: Any, *, large_data: bool) -> Any:
 
 
 def make_record_parts(learner: Any) -> dict[str, tuple[Any, Any]]:
-    """Return the options of learners that also take records."""
+    """Return the options for records, if the learner also takes records."""
     if not learner.takes_records:
         return {}
     from unkernel.cli.learners.record_training import encoder_options
@@ -184,7 +184,7 @@ def _train(learner_type: Any, arguments: dict[str, Any]) -> None:
 
 
 def report(result: dict[str, Any], arguments: dict[str, Any], show: Callable[[dict[str, Any]], None]) -> None:
-    """Print the warnings and the result of training, or of tuning."""
+    """Print the warnings and the result of training or tuning."""
     from unkernel.cli.terminal.console import print_json, warn
 
     for message in result["warnings"]:

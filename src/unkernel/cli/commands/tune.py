@@ -1,4 +1,4 @@
-"""``unkernel tune KIND``: choose parameters by cross-validation, or on other sentences."""
+"""``unkernel tune KIND``: choose parameters by cross-validation, or on held-out sentences."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ _HELP_SENTENCES = {
 
 
 def register(app: typer.Typer, arguments: Sequence[str]) -> None:
-    """Add ``tune``; load only the kind that `arguments` name."""
+    """Add ``tune`` to the application; load only the kind that `arguments` name."""
     group = new_group()
     kinds = {**LEARNERS, **PARSERS}
 
@@ -137,7 +137,7 @@ def _tune(learner: Any, arguments: dict[str, Any]) -> None:
 def _check_outputs(arguments: dict[str, Any]) -> None:
     from unkernel.cli.output_files import check_different, check_model_output, check_output
 
-    # The options are comma-separated lists of files, or of names of built-in templates.
+    # These options are comma-separated lists of files, or of names of built-in templates.
     option_values = [arguments.get("templates") or "", arguments.get("clusters") or ""]
     listed_files = [name for names in option_values for name in names.split(",") if name]
     inputs = [*arguments["data"], arguments.get("dev"), arguments.get("schema"), *listed_files]

@@ -38,13 +38,13 @@ def verify(
 ) -> None:
     """Check every byte of model files against the digests inside.
 
-    The header and each array are compared with their digests, all arrays with
-    their SHA-256, and then the model is loaded. Compiled tables must give the
-    same scores as the model stored with them, on some random rows. The exit
-    code is 1 if a file is damaged or has no digests (files of the first
+    The header and each array are compared with their digests, and all arrays
+    together with their SHA-256. Then the model is loaded. Compiled tables must
+    give the same scores as the model stored with them, on random rows. The
+    exit code is 1 if a file is damaged or has no digests (files of the first
     versions), and 2 if a file cannot be read.
 
-    Digests detect damage, not malice: someone who changes a file on purpose
+    Digests detect damage, but not malice: whoever changes a file on purpose
     can change its digests, too. Sign files that you send to others, and check
     the signature with --public-key.
 
@@ -94,7 +94,7 @@ def _verify_file(path: Path, key: Any) -> dict[str, Any]:
             result["problem"] = "has no digests: load it and save it again"
         else:
             check_loaded(load(path, verify=False), str(path))
-        # Otherwise, the digests and the signature may belong to two different files.
+        # If the file was replaced meanwhile, the digests and the signature belong to different files.
         if _get_file_identity(path) != identity:
             result["problem"] = "was replaced while it was verified: verify it again"
     except FormatError as error:
@@ -106,7 +106,7 @@ def _verify_file(path: Path, key: Any) -> dict[str, Any]:
 
 
 def _get_file_identity(path: Path) -> tuple[int, ...]:
-    """Return properties that change when a file is replaced by another file of the same name."""
+    """Return numbers that change when a file is replaced by another file of the same name."""
     status = path.stat()
     return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
 
@@ -122,7 +122,7 @@ def _format_line(result: dict[str, Any]) -> str:
 
 
 def read_key(path: Path) -> Any:
-    """Read a public key of Ed25519."""
+    """Read an Ed25519 public key."""
     try:
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
         from cryptography.hazmat.primitives.serialization import load_pem_public_key
@@ -138,7 +138,7 @@ def read_key(path: Path) -> Any:
 
 
 def check_signature(path: Path, key: Any) -> None:
-    """Raise ``FormatError`` unless the file FILE.sig holds a valid signature of FILE."""
+    """Raise ``FormatError`` unless FILE.sig contains a valid signature of FILE."""
     from cryptography.exceptions import InvalidSignature
 
     signature = path.with_name(path.name + ".sig")

@@ -1,4 +1,4 @@
-"""Explanations of parsers, for ``unkernel explain`` and ``unkernel inspect``."""
+"""Explain parsers for ``unkernel explain`` and ``unkernel inspect``."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _INCOMPLETE_NOTE = (
 
 
 def explain_sentence(path: Path, data: str, row: int, top: int, *, quiet: bool) -> dict[str, Any]:
-    """Explain every decision on a sentence of a file, for JSON."""
+    """Explain every decision on a sentence of a file; return the explanations for JSON."""
     with Display(quiet=quiet) as display:
         parser = open_explainable(path, "explain")
         corpus = _read(parser, data, display)
@@ -48,7 +48,7 @@ def explain_sentence(path: Path, data: str, row: int, top: int, *, quiet: bool) 
 def _read(parser: ParserModel | TextParserModel, data: str, display: Display) -> Any:
     if isinstance(parser, TextParserModel) and detect_sentences(read_beginning(data)) is None:
         return Input(data).read(lambda file: parser.tokenizer.tokenize(read_text(file)), display)
-    if isinstance(parser, ChunkModel):  # the file may have no tags
+    if isinstance(parser, ChunkModel):  # the file may lack the column of tags
         columns = parser.columns
         return Input(data).read(
             lambda file: mark_tag_column(read_chunks(file, tagged=False)._text, columns), display
@@ -77,7 +77,7 @@ def _to_json(decision: ExplainedDecision) -> dict[str, Any]:
 
 
 def inspect_parser(path: Path, top: int, features: str | None, *, quiet: bool) -> dict[str, Any]:
-    """Describe a parser and, with `top`, list its heaviest conjunctions, for JSON."""
+    """Return a description of a parser for JSON and, with `top`, its heaviest conjunctions."""
     refuse_options(path, {"--features": features}, ROWS_NOT_PARSERS)
     parser = open_parser(path, "inspect")
     description: dict[str, Any] = {"file": str(path), "file_bytes": path.stat().st_size}
@@ -93,7 +93,7 @@ def inspect_parser(path: Path, top: int, features: str | None, *, quiet: bool) -
 def list_heaviest(
     parser: ParserModel | TextParserModel, top: int, *, quiet: bool
 ) -> dict[str, list[dict[str, Any]]]:
-    """List the heaviest conjunctions for each kind of decision, for JSON."""
+    """Return the heaviest conjunctions for each kind of decision, for JSON."""
     if isinstance(parser, TextParserModel):
         parts = {"tagger": parser.tagger, "parser": parser.parser}
         return {

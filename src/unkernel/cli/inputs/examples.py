@@ -1,4 +1,4 @@
-"""The base of examples to train and to test on."""
+"""Base class of training and test examples."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ class Examples:
 
     file: str
     source: Any  # the examples, for `fit`
-    count: Any  # the number of examples; None if only the workers of a cluster read them
-    labels: Any = None  # labels as classes, for `fit`; None if `source` includes them
+    count: Any  # the number of examples; None if only the workers of a cluster read the examples
+    labels: Any = None  # labels as classes, for `fit`; None if `source` includes labels
     groups: Any = None  # query numbers, for `fit`
-    zero_based: Any = None  # whether indices in the file count from 0; None for files without indices
-    packed: Path | None = None  # the packed copy of rows
+    zero_based: Any = None  # whether indices in the file start at 0; None for files without indices
+    packed: Path | None = None  # the file with the packed copy of rows
 
     def targets(self) -> tuple[NDArray[Any], NDArray[np.int64] | None]:
         """Return the gold labels and the query numbers, for evaluation."""
@@ -26,7 +26,7 @@ class Examples:
 
     def scores(self, estimator: Any) -> NDArray[np.float64]:
         """Return the scores of all examples, of shape (examples, scores)."""
-        has_scores = hasattr(estimator, "decision_function")  # a regressor has only `predict`
+        has_scores = hasattr(estimator, "decision_function")  # regressors have only `predict`
         score = estimator.decision_function if has_scores else estimator.predict
         scores: NDArray[np.float64] = score(self.source)
         return scores.reshape(self.count, -1)

@@ -1,4 +1,4 @@
-"""Names of features, from a text file."""
+"""Read names of features from a text file."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from unkernel.errors import FormatError
 
 
 def read_names(path: str | None, first_index: int) -> dict[int, str]:
-    """Read names of columns: one per line, or ``number<TAB>name`` with the numbers of data files."""
+    """Return names by column, from lines ``name`` or ``number<TAB>name``; numbers are as in data files."""
     if path is None:
         return {}
     check_no_model(path, "names of features")

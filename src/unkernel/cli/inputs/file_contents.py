@@ -1,4 +1,4 @@
-"""Detection of the content of a file from its first bytes, for messages about mixed-up files."""
+"""Detect the content of a file from its first bytes, for messages about mixed-up files."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from unkernel.models.container import begins_as_model
 from unkernel.records.files import format_of
 
 _SNIFFED_BYTES = 1 << 16
-_TREE = re.compile(rb"\|B[TVS](:[^|\s]*)?\|")  # the mark before a tree, a vector or a string
-_BARE_TREE = re.compile(rb"([^\s(|]+)\s+(\([^\s()]*\s.*\))\s*")  # a label and a tree without marks
-_MAX_TREE_CHARACTERS = 60  # in a message
+_TREE = re.compile(rb"\|B[TVS](:[^|\s]*)?\|")  # the marker before a tree, a vector or a string
+_BARE_TREE = re.compile(rb"([^\s(|]+)\s+(\([^\s()]*\s.*\))\s*")  # a label and a tree without markers
+_MAX_TREE_CHARACTERS = 60  # longest tree in a message
 _NUMBER = rb"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?"
 _ROW = re.compile(_NUMBER + rb"(\s+qid:\d+)?(\s+\d+:\S+)*\s*(#.*)?")
 _MAX_EXAMINED_LINES = 5
@@ -47,7 +47,7 @@ _TRAINED_BY = {
 
 
 def read_beginning(file: str | Path | IO[bytes]) -> bytes:
-    """Read and decompress the first bytes of a file; return b"" if it is unreadable, or a pipe."""
+    """Return the first bytes of a file, decompressed; b"" for pipes and unreadable files."""
     if isinstance(file, str | Path) and not Path(file).is_file():
         return b""
     try:
@@ -62,7 +62,7 @@ def read_beginning(file: str | Path | IO[bytes]) -> bytes:
 
 
 def check_no_model(file: str, expected: str) -> None:
-    """Raise ``ValueError`` if a file is a model, not data."""
+    """Raise ``ValueError`` if a file is a model instead of data."""
     beginning = read_beginning(file)
     if begins_as_model(beginning):
         program = "unkernel"
@@ -74,7 +74,7 @@ def check_no_model(file: str, expected: str) -> None:
 
 
 def check_no_bare_trees(file: str) -> None:
-    """Raise ``ValueError`` for trees without |BT| and |ET|, which look like records."""
+    """Raise ``ValueError`` for trees without |BT| and |ET|, because they look like records."""
     lines = [line for line in split_lines(read_beginning(file))[:-1] if line.strip()][:_MAX_EXAMINED_LINES]
     first = _BARE_TREE.fullmatch(lines[0]) if lines else None
     if first is None or not all(map(_BARE_TREE.fullmatch, lines)):
@@ -87,7 +87,7 @@ def check_no_bare_trees(file: str) -> None:
 
 
 def check_holds_sentences(file: str) -> None:
-    """Raise ``ValueError`` if the first bytes of a file are a model or rows, not sentences."""
+    """Raise ``ValueError`` if a file begins with a model or rows instead of sentences."""
     check_no_model(file, "sentences")
     if has_rows(read_beginning(file)):
         raise ValueError(f"{file} holds rows, not sentences; name the file with the sentences")
@@ -98,7 +98,7 @@ def check_holds_sentences(file: str) -> None:
 
 @contextlib.contextmanager
 def explain_wrong_file(path: Path, command: str) -> Iterator[None]:
-    """If the file of a model holds data, raise an error that shows the arguments of `command`."""
+    """If the model file contains data instead, raise an error that shows the arguments of `command`."""
     try:
         yield
     except FormatError as error:
@@ -119,21 +119,21 @@ def _describe_remedy(path: Path, command: str, content: str) -> str:
 
 
 def detect_content(beginning: bytes) -> str | None:
-    """Guess the content of a file from its beginning: ``"rows"``, ``"trees"`` or a kind of sentences."""
+    """Return the likely content of a file: "rows", "trees", a kind of sentences, or None if unknown."""
     if has_trees(beginning):
         return "trees"
     return "rows" if has_rows(beginning) else detect_sentences(beginning)
 
 
 def has_rows(beginning: bytes) -> bool:
-    """Return whether the first lines are labels with features."""
+    """Return whether the first lines consist of labels with features."""
     lines = [line.strip() for line in split_lines(beginning)[:-1]]  # the last line may be incomplete
     rows = [line for line in lines if line and not line.startswith(b"#")][:_MAX_EXAMINED_LINES]
     return any(b":" in line for line in rows) and all(map(_ROW.fullmatch, rows))
 
 
 def has_trees(beginning: bytes) -> bool:
-    """Return whether the first line that is not a comment has a tree."""
+    """Return whether the first line, not counting comments, has a tree."""
     lines = (line.strip() for line in split_lines(beginning))
     first = next((line for line in lines if line and not line.startswith(b"#")), b"")
     return first.startswith(b"(") or _TREE.search(first.partition(b"#")[0]) is not None
@@ -162,5 +162,5 @@ def has_no_columns(beginning: bytes) -> bool:
 
 
 def split_lines(beginning: bytes) -> list[bytes]:
-    """Split bytes into lines without their ends."""
+    """Return the lines of some bytes, without line ends."""
     return [line.rstrip(b"\r") for line in beginning.removeprefix(b"\xef\xbb\xbf").split(b"\n")]

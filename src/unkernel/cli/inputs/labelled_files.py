@@ -1,4 +1,4 @@
-"""Labels and rows of files, converted to the classes and columns of a model."""
+"""Convert labels and rows of files to the classes and columns of a model."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _LARGEST_EXACT_INTEGER = 2**53
 
 
 def class_labels(labels: NDArray[Any]) -> NDArray[Any]:
-    """Convert float labels to integers if all are whole numbers, to print -1 instead of -1.0."""
+    """Return labels as integers if all are whole numbers; they are then printed as -1, not -1.0."""
     if labels.dtype.kind != "f" or not np.all(np.abs(labels) <= _LARGEST_EXACT_INTEGER):
         return labels
     integers = labels.astype(np.int64)
@@ -22,7 +22,7 @@ def class_labels(labels: NDArray[Any]) -> NDArray[Any]:
 
 
 def check_classes(labels: NDArray[Any] | None, name: str) -> None:
-    """Raise ``ValueError`` if a label has a fraction, and so is not a class; None is not checked."""
+    """Raise ``ValueError`` if a label is not a class because it has a fraction; None is accepted."""
     if labels is not None and labels.dtype.kind == "f" and not np.array_equal(labels, np.round(labels)):
         raise ValueError(
             f"{name} has fractions, and these models predict classes; for numbers: unkernel train regression"
@@ -30,7 +30,7 @@ def check_classes(labels: NDArray[Any] | None, name: str) -> None:
 
 
 def match_width(model: Any, X: Any, name: str) -> Any:
-    """Give rows at least the model's number of columns; if its width is fixed, exactly that number."""
+    """Return rows with at least as many columns as the model has; exactly as many if its width is fixed."""
     if model.fixed_width:
         return drop_unknown_features(X, model.n_features, name)
     from scipy import sparse
@@ -40,7 +40,7 @@ def match_width(model: Any, X: Any, name: str) -> Any:
 
 
 def drop_unknown_features(X: Any, n_features: int, name: str) -> Any:
-    """Give rows exactly `n_features` columns; warn if values of other columns are dropped."""
+    """Return rows with exactly `n_features` columns; warn if values in further columns are dropped."""
     from scipy import sparse
 
     known_columns = X[:, :n_features] if X.shape[1] > n_features else X

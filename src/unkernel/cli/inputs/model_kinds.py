@@ -1,4 +1,4 @@
-"""The kind of a model file, from its header, and the commands that take it."""
+"""Find the kind of a model file from its header, and the commands that read such files."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from unkernel.models import container, registry
 RECORDS = "records"
 CLUSTERS = "word_clusters"
 UNEXPLAINED = ("tokenizer",)  # kinds of models whose decisions cannot be explained
-# For `refuse_options`: the models that an option is for, and the model of the command.
+# Arguments of `refuse_options`: the kind of models that an option is for, and the kind of the given model.
 ROWS_NOT_RECORDS = ("models of rows", "a model of records")
 ROWS_NOT_TREES = ("models of rows", "a model of trees")
 ROWS_NOT_PARSERS = ("models of rows or trees", "a parser")
@@ -23,7 +23,7 @@ MODEL_KINDS = frozenset({"compiled", "conjunctions", "kernel", "linear", "tree",
 
 
 def describe_parser_file(path: Path) -> str | None:
-    """Describe the parser in a file; None for other files, and for pipes, which cannot be read twice."""
+    """Return a description of the parser in a file; None for other files and for pipes."""
     if not path.is_file():
         return None
     try:
@@ -35,7 +35,7 @@ def describe_parser_file(path: Path) -> str | None:
 
 
 def list_commands(path: Path) -> str:
-    """List the commands that read the parser in a file, as a part of a message."""
+    """Return a part of a message that lists the commands that read the parser in a file."""
     kind = container.read(path)[0]
     if kind == CLUSTERS:
         return "unkernel train text --clusters takes it"
@@ -45,12 +45,12 @@ def list_commands(path: Path) -> str:
 
 
 def is_parser(path: Path) -> bool:
-    """Return whether a file holds a parser."""
+    """Return whether a file contains a parser."""
     return describe_parser_file(path) is not None
 
 
 def is_records(path: Path) -> bool:
-    """Return whether a file holds a model of records."""
+    """Return whether a file contains a model of records."""
     if not path.is_file():
         return False
     try:
@@ -60,7 +60,7 @@ def is_records(path: Path) -> bool:
 
 
 def refuse_options(path: Path, options: Mapping[str, Any], kinds: tuple[str, str]) -> None:
-    """Raise ``ValueError`` if an option was given that has no meaning for a model."""
+    """Raise ``ValueError`` if one of the options is set, because they do not apply to the model."""
     suitable, actual = kinds
     for option, value in options.items():
         if value is not None:

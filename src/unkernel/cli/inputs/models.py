@@ -1,4 +1,4 @@
-"""Model files of rows and trees: reading, compiling and describing them."""
+"""Read, compile and describe models of rows and trees."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Opened:
             return self.classifier
         with display.show_attempts("compiling") as on_progress, _name_file_in_errors(self.path):
             classifier = compile(self.model, n_jobs=threads, on_progress=on_progress)
-        assert isinstance(classifier, CompiledClassifier)  # because the model is not of trees
+        assert isinstance(classifier, CompiledClassifier)  # the model is not a model of trees
         if not quiet:
             note(
                 f"{self.path}: compiled for this run (engine {classifier.engine}, "
@@ -68,14 +68,14 @@ class OpenedTrees:
 
 
 def open_model(path: Path, command: str) -> Opened | OpenedTrees:
-    """Read a model from a ``.uk`` file or a file of another program.
+    """Read a model from a ``.uk`` file or from a file of another program.
 
-    Other files raise ``FormatError``. For a file of rows, trees or sentences, the message shows the
+    Any other file raises ``FormatError``. If it contains rows, trees or sentences, the message shows the
     arguments of `command`.
     """
     _check_no_parser(path)
     with explain_wrong_file(path, command), _name_file_in_errors(path):
-        if path.is_file() and is_compiled(path):  # a pipe cannot be read twice
+        if path.is_file() and is_compiled(path):  # pipes are not files, and cannot be read twice
             classifier = load(path)
             if isinstance(classifier, TreeClassifier):
                 return OpenedTrees(path, classifier.model, classifier)
@@ -97,7 +97,7 @@ def _check_no_parser(path: Path) -> None:
 
 @contextlib.contextmanager
 def _name_file_in_errors(path: Path) -> Iterator[None]:
-    """Add the file's name to errors about a model."""
+    """Add the name of the file to error messages about a model."""
     try:
         yield
     except FormatError:
@@ -109,21 +109,21 @@ def _name_file_in_errors(path: Path) -> Iterator[None]:
 def first_index(model: Model, rows_zero_based: bool = True) -> int:
     """Return the number of column 0 in files: 0 or 1.
 
-    The model stores the number of its training file. If it does not, `rows_zero_based` describes the file of
-    the rows to predict.
+    This is the number that the model stores about its training file. If it stores none, `rows_zero_based`
+    decides: whether indices start at 0 in the file of the rows to predict.
     """
     stored = model.origin.get("zero_based")
     return 0 if (stored if isinstance(stored, bool) else rows_zero_based) else 1
 
 
 def read_stored_feature_names(model: Model) -> dict[int, str]:
-    """Return the column names that a model stores from the data frame that it was trained on."""
+    """Return the names of the columns that the model stores from its training data frame."""
     names = model.origin.get("feature_names")
     return dict(enumerate(map(str, names))) if isinstance(names, list) else {}
 
 
 def is_ranking(model: Model) -> bool:
-    """Return whether the scores of a model were trained to order rows."""
+    """Return whether a model was trained to rank rows."""
     return model.decision.ranking
 
 
@@ -173,7 +173,7 @@ def describe(model: Model) -> dict[str, Any]:
 
 
 def describe_trees(model: TreeModel) -> dict[str, Any]:
-    """Describe a model of trees, for JSON; parameters that have no effect are null."""
+    """Return a description of a model of trees for JSON; parameters without effect are null."""
     kernel, support = model.kernel, model.support
     uses_trees, uses_vectors = kernel.combination != "vectors", kernel.combination != "trees"
     return {
@@ -205,7 +205,7 @@ def describe_trees(model: TreeModel) -> dict[str, Any]:
 
 
 def _kernel_to_json(kernel: Kernel) -> dict[str, Any]:
-    """Describe a kernel, for JSON; parameters that have no effect are null."""
+    """Return a description of a kernel for JSON; parameters without effect are null."""
     return {
         "kernel": kernel.name,
         "degree": kernel.degree if kernel.name == "polynomial" else None,
@@ -220,7 +220,7 @@ def _source_format(model: Model | TreeModel) -> str:
 
 
 def count_zones(tables: Tables) -> dict[str, int]:
-    """Count the features in each part of the tables."""
+    """Return the number of features in each part of the tables."""
     numbers, used = tables.numbers, len(tables.arrays["columns"])
     if tables.layout == CONJUNCTIONS:
         first_rare = numbers["rare"]
@@ -238,13 +238,13 @@ def count_zones(tables: Tables) -> dict[str, int]:
 
 
 def _count_grouped(tables: Tables) -> int:
-    """Count the features in groups, whose sums are stored for each subset of the group."""
+    """Return the number of features in groups; the tables store one sum for each subset of a group."""
     begins = tables.arrays.get("group_begins")
     return 0 if begins is None or not len(begins) else int(begins[-1])
 
 
 def describe_trie(classifier: CompiledClassifier) -> dict[str, int] | None:
-    """Describe the prefix trie of a compiled model, for JSON."""
+    """Return a description of a compiled model's prefix trie for JSON."""
     trie = classifier.trie
     if trie is None:
         return None
@@ -252,7 +252,7 @@ def describe_trie(classifier: CompiledClassifier) -> dict[str, int] | None:
 
 
 def candidates_to_json(candidates: Iterable[Candidate]) -> list[dict[str, Any]]:
-    """Describe the engines that were tried, for JSON; null means not built or not measured."""
+    """Return descriptions of the engines that were tried, for JSON; null means not built or not measured."""
     return [
         candidate.to_json()
         | {
@@ -265,7 +265,7 @@ def candidates_to_json(candidates: Iterable[Candidate]) -> list[dict[str, Any]]:
 
 
 def name_scores(decision: Decision) -> list[str]:
-    """Name the scores of a row by their classes or pairs of classes; a single score is named "score"."""
+    """Return names for the scores of a row: classes or pairs of classes; a single score is called "score"."""
     classes = decision.classes.tolist()
     if decision.scheme == "one_vs_rest":
         return [str(label) for label in classes]
@@ -275,14 +275,14 @@ def name_scores(decision: Decision) -> list[str]:
 
 
 def name_decisions(decision: Decision) -> list[str]:
-    """Name the numbers of ``decision_function``: scores, or their sums by class."""
+    """Return names for the numbers of ``decision_function``: scores, or sums of scores by class."""
     if decision.decides_by_scores:
         return name_scores(decision)
     return [str(label) for label in decision.classes.tolist()]
 
 
 def find_strongest(decision: Decision, weights: list[float]) -> tuple[float, str]:
-    """Return the weight of largest magnitude, and the class that it supports."""
+    """Return the weight with the largest absolute value, and the class that it supports."""
     index = max(range(len(weights)), key=lambda i: abs(weights[i]))
     return weights[index], _name_supported_class(decision, index, weights[index] > 0)
 

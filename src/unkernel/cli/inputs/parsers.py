@@ -1,4 +1,4 @@
-"""Parsers: read their files, and describe parsers and the results of their evaluation."""
+"""Read the files of parsers, and describe parsers and the results of their evaluation."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _load_parser(path: Path, command: str) -> Parser:
     if isinstance(loaded, Parser):
         return loaded
     description = describe_parser_file(path)
-    if description is not None:  # the file has clusters of words
+    if description is not None:  # the file contains word clusters
         raise FormatError(os.fspath(path), 0, 0, f"{description}, not a parser: {list_commands(path)}")
     description = f"a model of {_name_example_kind(loaded)}"
     raise FormatError(os.fspath(path), 0, 0, f"{description}, not a parser: unkernel predict takes it")
@@ -102,7 +102,7 @@ def _describe_part(name: str, part: CompiledClassifier) -> dict[str, Any]:
 def describe_result(result: Any) -> dict[str, Any]:
     """Return all measures of a parser's ``evaluate``, for JSON."""
     if isinstance(result, TextResult):
-        result = dataclasses.replace(result, answer=None)  # a treebank, which does not belong in JSON
+        result = dataclasses.replace(result, answer=None)  # the answer is a treebank, too long for JSON
     description = dataclasses.asdict(result)
     description |= {name: getattr(result, name) for name in _SPEEDS if hasattr(result, name)}
     if isinstance(result, TextResult):

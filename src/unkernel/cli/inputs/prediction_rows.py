@@ -1,4 +1,4 @@
-"""Rows to predict."""
+"""Read rows to predict."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from unkernel.models.model_rows import read_for
 
 
 def expect_rows(opened: Opened, file: str) -> None:
-    """Raise ``ValueError`` if a file holds trees or a model; call this before compiling the model."""
+    """Raise ``ValueError`` if a file contains trees or a model; to be called before the model is compiled."""
     check_holds_rows(file, _make_remedy(opened))
 
 
@@ -21,6 +21,6 @@ def _make_remedy(opened: Opened) -> str:
 def read_rows_to_predict(
     opened: Opened, file: str, display: Display, zero_based: bool | None, jobs: int | None = None
 ) -> SvmlightData:
-    """Read the rows to predict."""
+    """Return the rows to predict."""
     with display.show_reading(file) as stream, explain_trees(_make_remedy(opened)):
         return read_for(opened.model, stream, zero_based, jobs)

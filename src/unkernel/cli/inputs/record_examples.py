@@ -1,4 +1,4 @@
-"""Records to train and to test on, encoded as rows."""
+"""Training and test records, encoded as rows."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from unkernel.records.files import TrainingTable
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class RecordExamples(Examples):
-    """Records of a file and the rows that an encoder made of them."""
+    """The records of a file, and the rows that an encoder made from them."""
 
     file: str
     table: TrainingTable
@@ -30,7 +30,7 @@ class RecordExamples(Examples):
         """Fit the encoder to records, and encode them."""
         try:
             with warnings.catch_warnings():
-                # The reader of the file has already warned, with the line.
+                # Ignore the encoder's warning: the reader of the file has already given one with the line.
                 warnings.simplefilter("ignore", MixedColumnWarning)
                 rows = encoder.fit_transform(table.columns)
         except (ValueError, TypeError) as error:

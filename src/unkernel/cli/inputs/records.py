@@ -1,4 +1,4 @@
-"""Models of records, and the files of records that they predict."""
+"""Open models of records, and read the files of records to predict."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from unkernel.records.files.columns import (
 )
 from unkernel.records.plan import Plan
 
-ORIGIN = "records"  # the entry of a model's origin that describes its columns
+ORIGIN = "records"  # the key for the description of columns in a model's origin
 _STDIN = "stdin"
 _PREDICTION_BLOCK_BYTES = 1 << 22
 
@@ -56,7 +56,7 @@ class OpenedRecords:
 
     @cached_property
     def types(self) -> dict[str, str]:
-        """The types of the columns in the training file, which are used to read other text files."""
+        """The types of the columns in the training file; other text files are read with the same types."""
         types_by_name, stored = infer_column_types(self.classifier.plan), self._origin.get("types")
         if isinstance(stored, dict):
             types_by_name |= {name: kind for name, kind in stored.items() if name in types_by_name}
@@ -64,7 +64,7 @@ class OpenedRecords:
 
     @cached_property
     def plan_of_files(self) -> Plan:
-        """The plan for records of files, in which None stands for missing numbers (NaN)."""
+        """The plan for records from files. Missing numbers are None in files, and treated like NaN."""
         return self.classifier.plan.with_none_as_nan()
 
     @property
@@ -74,7 +74,7 @@ class OpenedRecords:
         return str(stored.get(self.target, "string")) if isinstance(stored, dict) else "string"
 
     def columns(self) -> list[dict[str, Any]]:
-        """Describe each column that the model reads by its kind and number of features, for JSON."""
+        """The kind and the number of features of each column that the model reads, for JSON."""
         plan = self.classifier.plan
         kinds, counts = infer_column_kinds(plan), count_column_features(plan)
         return [{"column": name, "kind": kinds[name], "features": counts[name]} for name in kinds]
@@ -102,12 +102,12 @@ def check_records(opened: OpenedRecords, *, probability: bool = False) -> None:
 
 
 def is_record_file(file: str) -> bool:
-    """Return whether a file holds records, by its name."""
+    """Return whether the name of a file indicates records."""
     return format_of(file) is not None
 
 
 def check_no_records(file: str, path: Path) -> None:
-    """Raise ``ValueError`` if `file` holds records, because the model takes rows or trees."""
+    """Raise ``ValueError`` if `file` contains records, because the model takes rows or trees."""
     check_no_bare_trees(file)
     if is_record_file(file):
         raise ValueError(
@@ -127,7 +127,7 @@ def open_record_file(file: str, display: Display, *, wait: bool = True) -> Itera
         with display.show_work(f"reading {Path(file).name}"):
             yield open_records(file)
         return
-    if not wait:  # a progress bar would need buffered reading, which waits for full blocks
+    if not wait:  # a progress bar would need buffered reading, and this waits for full blocks
         with stdin_path().open("rb", buffering=0) as pipe:
             yield open_records(pipe, name=_STDIN, wait=False, size=_PREDICTION_BLOCK_BYTES)
         return
@@ -139,7 +139,7 @@ def open_record_file(file: str, display: Display, *, wait: bool = True) -> Itera
 def read_blocks(
     opened: OpenedRecords, file: RecordFile, threads: int, *, with_target: bool = True
 ) -> Iterator[Block]:
-    """Read blocks of records to predict: the columns of the model and, if present, the target."""
+    """Yield blocks of records to predict, with the columns of the model and, if present, the target."""
     types = dict(opened.types)
     if opened.target is not None and with_target:
         types[opened.target] = opened.target_type
@@ -162,7 +162,7 @@ def drop_target(opened: OpenedRecords, record: dict[str, Any]) -> dict[str, Any]
 
 
 def _check_columns(opened: OpenedRecords, file: RecordFile) -> None:
-    """Raise ``ValueError`` if a table lacks a column. In JSON records, absent columns are missing values."""
+    """Raise ``ValueError`` if a table lacks a column; in JSON records, absent columns are missing values."""
     present = file.columns or []
     missing = [name for name in list_read_columns(opened.classifier.plan) if name not in present]
     if not missing:
@@ -179,7 +179,7 @@ def _check_columns(opened: OpenedRecords, file: RecordFile) -> None:
 
 
 def _check_unknown(opened: OpenedRecords, present: list[str], file: str) -> None:
-    """Refuse unknown columns of a table if the model was compiled with ``--unknown-keys error``."""
+    """Raise ``ValueError`` for unknown columns if the model was compiled with ``--unknown-keys error``."""
     plan = opened.classifier.plan
     unknown = [name for name in present if name not in plan.columns and name != opened.target]
     if unknown and not plan.ignores_unknown_keys:
@@ -195,7 +195,7 @@ def read_labels(block: Block, target: str | None) -> np.ndarray[Any, Any] | None
 
 
 def to_labels(values: list[Any]) -> np.ndarray[Any, Any]:
-    """Convert labels to numbers if all are numbers, else to texts."""
+    """Return labels as numbers if all are numbers, else as strings."""
     if all(isinstance(value, (int, float)) for value in values):
         return class_labels(np.array(values))
     return np.array([str(value) for value in values])

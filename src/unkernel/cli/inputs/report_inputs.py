@@ -1,4 +1,4 @@
-"""The examples of ``unkernel report``, and the predictions of its models."""
+"""Read the examples for ``unkernel report``, and predict them with its models."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class TestFile:
 def make_report(
     models: Sequence[Path], test_file: TestFile, choices: Choices, train: str | None = None
 ) -> Report:
-    """Make a report of models on a file, with a linear baseline trained on the file `train`, if given."""
+    """Return a report of models on a file, with a linear baseline if the file `train` is given."""
     if test_file.file == STANDARD_STREAM and len(models) > 1:
         raise ValueError("stdin can be read only once: give --test a file to compare models on it")
     if is_parser(models[0]):
@@ -111,7 +111,7 @@ def _score(path: Path, name: str, test_file: TestFile) -> ModelPredictions:
 
 
 def name_models(models: Sequence[Path]) -> list[str]:
-    """Name models by their files, with folders if two names are the same."""
+    """Return names for models: their file names, with folders if two file names are the same."""
     file_names = [path.name for path in models]
     names = file_names if len(set(file_names)) == len(file_names) else [str(path) for path in models]
     if len(set(names)) < len(names):
@@ -143,7 +143,7 @@ def _score_records(opened: OpenedRecords, name: str, test_file: TestFile) -> Mod
 
 
 class _ShownRecords:
-    """The records of a file, as dicts without the target; the index counts from the start of the file."""
+    """The records of a file as dicts without the target; indices count from the beginning of the file."""
 
     def __init__(self, opened: OpenedRecords, blocks: Sequence[Block]) -> None:
         self._opened = opened

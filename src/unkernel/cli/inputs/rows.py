@@ -1,4 +1,4 @@
-"""Rows to train and to test on: in memory, in a packed file, or on a cluster."""
+"""Training and test rows: in memory, in a packed file, or on a cluster."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from unkernel.cutplane.solver_run import TrainingRows
     from unkernel.data.rows.row_files import RowFile
 
-_BYTES_PER_ROW = 90  # for labels, groups, scores, sorted indices, and the buffers of the oracles
-_OTHER_WEIGHT_VECTORS = 4  # weight vectors that training needs in addition to the cuts
+_BYTES_PER_ROW = 90  # bytes for labels, groups, scores, sorted indices, and the buffers of the oracles
+_OTHER_WEIGHT_VECTORS = 4  # number of weight vectors that training needs in addition to the cuts
 _WITH_TREES = "train on trees with unkernel train tree"
 
 
@@ -75,7 +75,7 @@ class MemoryRows(Examples):
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class PackedRows(Examples):
-    """Rows of files, in a packed copy on disk. Large arrays are read for each use, and not kept in memory."""
+    """Rows of files, in a packed copy on disk. Large arrays are read for each use and not kept in memory."""
 
     file: str
     source: str | list[str]  # a path or a pattern, or several paths
@@ -92,7 +92,7 @@ class PackedRows(Examples):
         return opened.y, opened.qid
 
     def scores(self, estimator: Any) -> NDArray[np.float64]:
-        """Return scores of shape (rows, scores), with one pass over the rows for each score."""
+        """Return scores of shape (rows, scores); each score takes one pass over the rows."""
         model, rows = estimator.to_model(), self._open()[0]
         weights = zip(model.weights.T, model.intercept, strict=True)
         return np.column_stack(
@@ -110,7 +110,7 @@ class PackedRows(Examples):
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class DistantRows(Examples):
-    """Rows of files that workers of a cluster read. Their columns are known once the estimator is trained."""
+    """Rows of files that workers of a cluster read. The number of columns is unknown until training ends."""
 
     file: str
     source: str | list[str]
@@ -129,17 +129,17 @@ AnyRows = Rows | DistantRows
 
 
 def describe_files(files: Sequence[str]) -> str:
-    """Name files, for people."""
+    """Return a description of files for messages."""
     return files[0] if len(files) == 1 else f"{files[0]} and {format_count(len(files) - 1, 'other file')}"
 
 
 def unwrap_single(files: Sequence[str]) -> str | list[str]:
-    """Return files as ``fit`` takes them: a path or a pattern, or several paths."""
+    """Return files in the form that ``fit`` takes: a path, a pattern, or several paths."""
     return files[0] if len(files) == 1 else list(files)
 
 
 def check_several(files: Sequence[str], *, large_data: bool) -> None:
-    """Refuse several files where rows are read into memory."""
+    """Raise ``ValueError`` for several files if rows are read into memory."""
     if len(files) > 1 and not large_data:
         raise ValueError(
             f"{describe_files(files)}: this kind of model is trained on one file; join them first"
@@ -153,7 +153,7 @@ def check_several(files: Sequence[str], *, large_data: bool) -> None:
 
 
 def check_stdin(files: Sequence[str], option: str) -> None:
-    """Refuse stdin for options that read files more than once."""
+    """Raise ``ValueError`` for stdin if an option makes the command read files more than once."""
     if STANDARD_STREAM in files:
         raise ValueError(
             f"--{option.replace('_', '-')} reads files, and - is stdin; write the rows to a file first"
@@ -171,21 +171,21 @@ def read(
 
 
 def read_test(file: str, display: Display, jobs: int | None, rows: AnyRows) -> MemoryRows:
-    """Read test rows. This happens before training, because training may take long and the file be bad."""
+    """Read test rows. This happens before training: a bad file must not be found after long training."""
     tests = read(file, display, jobs, rows.zero_based)
     X = drop_unknown_features(tests.data.X, rows.n_features, file)
     return dataclasses.replace(tests, data=dataclasses.replace(tests.data, X=X))
 
 
 def check_files(files: Sequence[str]) -> None:
-    """Refuse files and patterns that do not hold rows; only the first bytes are examined."""
+    """Raise an error if files do not contain rows, judging by their first bytes."""
     for file in files:
         for path in [file] if Path(file).exists() else glob.glob(file):  # noqa: PTH207 (any depth)
             check_holds_rows(path, _WITH_TREES)
 
 
 def pack(files: Sequence[str], display: Display, estimator: Any, zero_based: Any) -> PackedRows:
-    """Pack files into the estimator's cache, unless the cache already has them."""
+    """Pack files into the estimator's cache file, unless this has been done before."""
     from unkernel.cutplane.solver_run import open_row_files
 
     check_files(files)
@@ -213,7 +213,7 @@ def pack(files: Sequence[str], display: Display, estimator: Any, zero_based: Any
 
 @contextlib.contextmanager
 def _translate_cache_errors() -> Iterator[None]:
-    """Name the option in errors about the packed copy."""
+    """Replace parameters by options in errors about the packed copy."""
     try:
         yield
     except OSError as error:
@@ -227,12 +227,12 @@ def _name_cache_option(message: str) -> str:
 
 
 def estimate_bytes(rows: int, n_features: int, max_cuts: int) -> int:
-    """Estimate the memory of out-of-core training in bytes, per row and per cut."""
+    """Return the estimated memory of out-of-core training in bytes."""
     return _BYTES_PER_ROW * rows + 8 * n_features * (max_cuts + _OTHER_WEIGHT_VECTORS)
 
 
 def check_memory(rows: Rows, limit: float, max_cuts: int) -> None:
-    """Refuse training out of core that needs more than `limit` bytes."""
+    """Raise an error if out-of-core training needs more than `limit` bytes."""
     n_bytes = estimate_bytes(rows.count, rows.n_features, max_cuts)
     if n_bytes > limit:
         sizes = f"{format_count(rows.count, 'row')}, {format_count(rows.n_features, 'feature')}"

@@ -1,4 +1,4 @@
-"""The kinds of columns of a file of records, from a JSON file."""
+"""Read the kinds of columns of records from a JSON file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tasks of parsers and their files: trees, bunsetsu, chunks, tags, tokens and raw text."""
+"""The tasks of parsers, with their files: trees, bunsetsu, chunks, tags, tokens and raw text."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ from unkernel.parsing import TextParserModel
 if TYPE_CHECKING:
     from unkernel.parsing.model_estimator import BaseParser
 
-_TASKS_BY_CONTENT = {"dependency trees": "trees"}  # other tasks have the same name as the content
-_CONLLU_SUFFIX = ".conllu"  # or .conllu.gz
+_TASKS_BY_CONTENT = {"dependency trees": "trees"}  # all other tasks are named after their content
+_CONLLU_SUFFIX = ".conllu"  # may be followed by a suffix such as .gz
 
 
 @dataclass(frozen=True)
@@ -36,22 +36,22 @@ class Task:
     """A kind of sentences, and the estimator that learns from them."""
 
     name: str
-    content: str  # of files, in messages
-    kind: str  # of model files
+    content: str  # the content of files, in messages
+    kind: str  # the kind of model files
     learner: str  # the name of the estimator
-    unit: str  # what `count` counts: "word" or "bunsetsu"
-    read: Callable[[Any], Any]  # reads a corpus with correct answers
+    unit: str  # the unit of `count`: "word" or "bunsetsu"
+    read: Callable[[Any], Any]  # reads an annotated corpus
 
     @property
     def estimator(self) -> type[BaseParser[Any, Any]]:
-        """The estimator, imported on first use, because parsing does not need it."""
+        """The estimator; it is imported on first use, because parsing does not need it."""
         estimator: type[BaseParser[Any, Any]] = getattr(
             importlib.import_module("unkernel.parsing"), self.learner
         )
         return estimator
 
     def count(self, corpus: Any) -> int:
-        """Count the words, or the bunsetsu."""
+        """Return the number of words or bunsetsu in a corpus."""
         return int(corpus.n_bunsetsu if self.name == "bunsetsu" else corpus.n_words)
 
 
@@ -80,7 +80,7 @@ def choose_reader(task: Task, format: Any) -> Callable[[Any], Any]:
 
 
 def parse_given(parser: Parser, given: Any) -> dict[str, Any]:
-    """Return the argument ``given`` for a parser of raw text, and no arguments for other parsers."""
+    """Return the argument ``given`` for a parser of raw text; other parsers have no such argument."""
     if isinstance(parser, TextParserModel):
         return {"given": "text" if given is None else given.value}
     if given is not None:
@@ -89,7 +89,7 @@ def parse_given(parser: Parser, given: Any) -> dict[str, Any]:
 
 
 def check_input(file: str, task: Task, *, raw: bool) -> None:
-    """Raise ``ValueError`` if the first bytes of a file do not suit the task."""
+    """Raise ``ValueError`` if the first bytes of a file do not match the task."""
     if not raw:
         check_holds_sentences(file)
         if task.name == "text" and has_no_columns(read_beginning(file)):
@@ -102,27 +102,27 @@ def check_input(file: str, task: Task, *, raw: bool) -> None:
 
 
 def guess_task(beginning: bytes) -> Task | None:
-    """Guess the task of a file from its first lines."""
+    """Return the likely task of a file, given its first lines, or None."""
     content = detect_sentences(beginning)
     return None if content is None else TASKS[_TASKS_BY_CONTENT.get(content, content)]
 
 
 class Input:
-    """A file to train or to evaluate on. The content of stdin is kept, because stdin cannot be read twice."""
+    """A file for training or evaluation. The content of stdin is kept, because stdin cannot be read twice."""
 
     def __init__(self, name: str) -> None:
         self.name = name
         self._bytes = sys.stdin.buffer.read() if name == STANDARD_STREAM else None
 
     def task(self) -> Task | None:
-        """Guess the task of the file from its name and its first lines; return None if that fails."""
+        """Return the likely task of the file, given its name and its first lines, or None."""
         beginning = read_beginning(self._source())
         if beginning and _CONLLU_SUFFIX in Path(self.name).name.lower():
             return TASKS["trees"]
         return guess_task(beginning)
 
     def read(self, reader: Callable[[Any], Any], display: Display) -> Any:
-        """Read the corpus, and show the progress."""
+        """Return the corpus in the file; show the progress of reading."""
         check_holds_sentences(self.name)
         if self._bytes is not None:
             return reader(self._source())
@@ -134,7 +134,7 @@ class Input:
 
 
 class _NamedFile:
-    """A file whose name in messages is the name that the user gave."""
+    """A file that has the name given by the user in messages."""
 
     def __init__(self, file: IO[bytes], name: str) -> None:
         self.name = name

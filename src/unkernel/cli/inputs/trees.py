@@ -1,4 +1,4 @@
-"""Trees to train on, to test on and to predict; and the difference between files of trees and of rows."""
+"""Read trees for training, testing and prediction, and tell files of trees from files of rows."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from unkernel.data.trees.forest import Forest
 from unkernel.errors import FormatError, warn_caller
 from unkernel.models import TreeModel
 
-_TREE_SUFFIXES = {".klp", ".conllu"}  # of files that hold only trees
+_TREE_SUFFIXES = {".klp", ".conllu"}  # suffixes of files that can only contain trees
 _EXAMPLE = "a line is, for example: 1 |BT| (S (NP dogs) (VP bark)) |ET|"
 
 
 class UnusedPartWarning(UserWarning):
-    """A model ignores some trees or vectors of examples."""
+    """Warns that a model ignores some trees or vectors of examples."""
 
 
 def is_tree_file(file: str) -> bool:
@@ -37,7 +37,7 @@ def is_tree_file(file: str) -> bool:
 
 
 def check_holds_rows(file: str, remedy: str) -> None:
-    """Raise ``ValueError`` if the first bytes of a file are a model or trees, not rows."""
+    """Raise ``ValueError`` if a file begins with a model or trees instead of rows."""
     check_no_model(file, "rows")
     if is_tree_file(file):
         raise ValueError(f"{file}: holds trees, not rows of features; {remedy}")
@@ -45,7 +45,7 @@ def check_holds_rows(file: str, remedy: str) -> None:
 
 @contextlib.contextmanager
 def explain_trees(remedy: str) -> Iterator[None]:
-    """If a reader of rows fails at a tree, raise an error that says so."""
+    """If a reader of rows fails because of a tree, raise an error that gives this reason."""
     try:
         yield
     except FormatError as error:
@@ -56,7 +56,7 @@ def explain_trees(remedy: str) -> Iterator[None]:
 
 
 def check_rows_only(files: Sequence[str], zero_based: bool | None, cache: int | None = None) -> None:
-    """Raise ``ValueError`` for several files, and for options that are only for rows."""
+    """Raise ``ValueError`` for several files, and for options that apply only to rows."""
     if len(files) > 1:
         raise ValueError(f"{files[-1]}: trees are read from one file; join the files first")
     if zero_based is not None:
@@ -89,7 +89,7 @@ class TreeExamples(Examples):
 
     @property
     def n_features(self) -> int:
-        """The number of columns of the vectors; 0 without vectors."""
+        """The number of columns of the vectors; 0 if there are no vectors."""
         return max((vectors.matrix.shape[1] for vectors in self.data.X.vectors.values()), default=0)
 
     @property
@@ -121,7 +121,7 @@ def read_labelled(file: str, display: Display) -> TreeExamples:
 
 
 def read_test(file: str, display: Display, training: TreeExamples) -> TreeExamples:
-    """Read test trees. This happens before training, because training may take long and the file be bad."""
+    """Read test trees. This happens before training: a bad file must not be found after long training."""
     tests = read_labelled(file, display)
     if training.has_trees and not tests.has_trees:
         raise ValueError(f"{file}: has no trees, but {training.file} has; {_EXAMPLE}")
@@ -145,7 +145,7 @@ def read_for_model(model: TreeModel, path: Path, file: str, display: Display) ->
 
 
 def _list_compared_parts(model: TreeModel, forest: Forest) -> list[str]:
-    """Describe the trees and vectors that a model compares; return [] if it ignores none of a forest."""
+    """Describe the trees and vectors that a model compares; return [] if it ignores nothing in a forest."""
     compared = []
     for name, example_parts, model_parts, pairing in (
         ("trees", forest.trees, model.support.trees, model.kernel.tree_pairing),

@@ -1,9 +1,9 @@
-"""Training and tuning, with one learner per kind of model."""
+"""Train and tune, with one learner per kind of model."""
 
-# The right model of a table: what ``unkernel train FILE --target COLUMN`` trains.
+# The kind that ``unkernel train FILE --target COLUMN`` trains: it chooses the model itself.
 TABLE = {"table": "The right model of a table, chosen among several; the word table may be left out."}
 
-# Kinds of models of rows and trees: the learner's class, and a description.
+# Kinds of models of rows and trees, with the learner's class and a description.
 LEARNERS = {
     "poly": ("unkernel.cli.learners.poly:PolyLearner", "An SVM with a polynomial kernel."),
     "logistic": (
@@ -25,7 +25,7 @@ LEARNERS = {
     ),
 }
 
-# Kinds of parsers: the task in unkernel.cli.inputs.sentences, and a description.
+# Kinds of parsers, with the task in unkernel.cli.inputs.sentences and a description.
 PARSERS = {
     "parser": ("trees", "A dependency parser, on a treebank in CoNLL-U or CoNLL-X."),
     "bunsetsu": ("bunsetsu", "A dependency parser of Japanese bunsetsu."),

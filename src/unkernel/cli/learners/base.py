@@ -1,4 +1,4 @@
-"""Learners: for each kind of model its options, training, measures and description."""
+"""Base classes of learners: the options, training, measures and description of a kind of model."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ class Learner(ABC):
 
     name: ClassVar[str]
     estimator: ClassVar[type]
-    help: ClassVar[str]  # of ``unkernel train NAME --help``
-    tune_help: ClassVar[str]  # of ``unkernel tune NAME --help``
-    step: str  # the name of an iteration
-    unit: str = "row"  # the name of an example
-    takes_records: ClassVar[bool] = False  # whether it can also be trained on encoded records
-    predicts_values: ClassVar[bool] = False  # whether it predicts numbers instead of classes or ranks
+    help: ClassVar[str]  # text for ``unkernel train NAME --help``
+    tune_help: ClassVar[str]  # text for ``unkernel tune NAME --help``
+    step: str  # what an iteration is called in messages
+    unit: str = "row"  # what an example is called in messages
+    takes_records: ClassVar[bool] = False  # whether the model can also be trained on encoded records
+    predicts_values: ClassVar[bool] = False  # whether the model predicts numbers, not classes or ranks
     measures: ClassVar[tuple[str, ...]]  # the keys of the result of `measure`
     criteria: ClassVar[tuple[str, ...]]  # measures that ``tune`` can optimise, the default first
-    percent: ClassVar[bool] = False  # whether measures are in percent, not shares of 1
+    percent: ClassVar[bool] = False  # whether measures are percentages instead of shares of 1
     large_data: ClassVar[bool] = False  # whether rows may be in several files, or on a cluster
     has_probabilities: ClassVar[bool] = False  # whether its models have probabilities without calibration
     decision: Decision | None = None  # of the saved model, whose predictions are measured
@@ -55,7 +55,7 @@ class Learner(ABC):
 
     @classmethod
     def default_grid(cls, grid: dict[str, list[Any]]) -> dict[str, list[Any]]:
-        """Return the grid that ``tune`` adds to `grid` if no option has several values."""
+        """Return the parameters that ``tune`` tries if no option in `grid` has several values."""
         return {} if "C" in grid else {"C": list(_DEFAULT_COSTS)}
 
     @classmethod
@@ -65,10 +65,10 @@ class Learner(ABC):
 
     @abstractmethod
     def check(self) -> None:
-        """Raise ``ValueError`` if options exclude each other."""
+        """Raise ``ValueError`` for incompatible options."""
 
     def parameters(self, jobs: int) -> dict[str, Any]:
-        """Return the estimator's parameters from the given options."""
+        """Return the estimator's parameters, given by the options."""
         parameters = {
             option.parameter: self.option_values[option.name]
             for option in self.options()
@@ -83,7 +83,7 @@ class Learner(ABC):
 
     @staticmethod
     def label(text: str) -> Any:
-        """Parse a class label: an int if it is whole, else a float."""
+        """Return a class label parsed from text: an int if it is a whole number, else a float."""
         value = float(text)
         return int(value) if value.is_integer() else value
 
@@ -92,26 +92,26 @@ class Learner(ABC):
         """Train."""
 
     def describe(self, estimator: Any) -> dict[str, Any]:
-        """Describe the parameters and the solution, for JSON."""
+        """Return a description of the parameters and the solution for JSON."""
         parameters = {name: getattr(estimator, name) for name in ("C", "tol")}
         solution = {"objective": estimator.objective_, "gap": estimator.gap_}
         return {"learner": self.estimator.__name__} | parameters | solution
 
     @abstractmethod
     def measure(self, estimator: Any, rows: Rows) -> dict[str, Any]:
-        """Measure the quality of predictions, for JSON; a key ``*_note`` says why a measure is missing."""
+        """Return measures of quality for JSON; a key ``*_note`` has the reason why a measure is missing."""
 
     @abstractmethod
     def facts(self, result: dict[str, Any]) -> dict[str, str]:
-        """Describe the data and the model as text."""
+        """Return texts that describe the data and the model."""
 
     @abstractmethod
     def quality(self, measured: dict[str, Any], split: str) -> dict[str, str]:
-        """Format the result of :meth:`measure` as text; `split` is "training" or "test"."""
+        """Return the result of :meth:`measure` as texts; `split` is "training" or "test"."""
 
 
 class ClassLearner(Learner):
-    """Learners of models that predict classes."""
+    """Base class of learners of models that predict classes."""
 
     measures: ClassVar[tuple[str, ...]] = _CLASS_MEASURES
     criteria: ClassVar[tuple[str, ...]] = ("accuracy", "f1", "roc_area")
@@ -121,11 +121,11 @@ class ClassLearner(Learner):
         return super().describe(estimator) | {"classes": estimator.classes_.tolist()}
 
     def measure(self, estimator: Any, rows: Rows) -> dict[str, Any]:
-        """Measure the accuracy and, with two classes, precision, recall, F1 and the ROC area."""
+        """Return the accuracy and, with two classes, precision, recall, F1 and the ROC area."""
         return self.compare(estimator, rows.scores(estimator), rows.targets()[0])
 
     def compare(self, estimator: Any, scores: NDArray[np.float64], labels: NDArray[Any]) -> dict[str, Any]:
-        """Return the result of :meth:`measure`, from scores and gold labels."""
+        """Return the result of :meth:`measure`, given scores and gold labels."""
         decision = self.decision or decide_by_threshold(estimator.to_model().decision, self.option_values)
         return compare_classes(decision, scores, labels, self.unit)
 
@@ -159,14 +159,14 @@ def describe_weights(result: dict[str, Any]) -> str:
 
 
 def count_weights(model: Any) -> dict[str, int]:
-    """Count the conjunctions of a model, or the support vectors that represent them."""
+    """Return the number of conjunctions of a model, or of the support vectors that represent them."""
     if isinstance(model, KernelModel):
         return {"support_vectors": model.n_support}
     return {"conjunctions": model.n_conjunctions, "weights": int(np.count_nonzero(model.weights))}
 
 
 def describe_conjunctions(result: dict[str, Any]) -> str:
-    """Describe a model of conjunctions, or of the support vectors that represent them."""
+    """Describe a model by its conjunctions, or by the support vectors that represent them."""
     if "support_vectors" in result:
         n_vectors = format_count(result["support_vectors"], "support vector")
         return f"{n_vectors}, kernel of degree {result['degree']}"

@@ -1,4 +1,4 @@
-"""Probabilities for models that have only scores: sigmoids of the scores, fitted to held-out records."""
+"""Add probabilities to models that have only scores: sigmoids of the scores, fitted to held-out records."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _TOLERANCE = 1e-10
 
 
 def fit_curves(decision: Decision, scores: NDArray[np.float64], labels: NDArray[np.intp]) -> Curves | None:
-    """Fit one sigmoid per score; return None unless the scheme is "binary" or "one_vs_rest".
+    """Fit and return one sigmoid per score; None unless the scheme is "binary" or "one_vs_rest".
 
     Parameters
     ----------
@@ -38,11 +38,12 @@ def fit_curves(decision: Decision, scores: NDArray[np.float64], labels: NDArray[
 
 
 def fit_sigmoid(scores: NDArray[np.float64], positive: NDArray[np.bool_]) -> Sigmoid:
-    """Fit 1 / (1 + exp(a f + b)) to scores f (Platt scaling).
+    """Fit the probabilities 1 / (1 + exp(a f + b)) to scores f (Platt scaling).
 
-    Minimises the sum of t log(1 + exp(a f + b)) + (1 - t) log(1 + exp(-a f - b)), where t is nearly 1 for
-    positive records and nearly 0 for others, by Newton's method with a line search: Lin, Lin and Weng, A note
-    on Platt's probabilistic outputs for support vector machines, Machine Learning 68 (2007).
+    The parameters a and b minimise the sum of t log(1 + exp(a f + b)) + (1 - t) log(1 + exp(-a f - b)) over
+    all records. The target t is nearly 1 for positive records and nearly 0 for others. The solver is Newton's
+    method with a line search: Lin, Lin and Weng, A note on Platt's probabilistic outputs for support vector
+    machines, Machine Learning 68 (2007).
     """
     n_positive = int(positive.sum())
     n_negative = len(positive) - n_positive

@@ -1,4 +1,4 @@
-"""Cross-validation with scikit-learn's splitters, in threads that Ctrl-C stops."""
+"""Cross-validate with scikit-learn's splitters, in threads that Ctrl-C stops."""
 
 from __future__ import annotations
 
@@ -37,33 +37,33 @@ class SettingResult:
     seconds: float
 
     def mean(self, measure: str) -> float:
-        """Return the mean over the folds in which the measure is known; NaN if it is unknown in all folds."""
+        """Return the mean over the folds in which the measure is known; NaN if there are no such folds."""
         known_values = self.list_known_values(measure)
         return float(np.mean(known_values)) if known_values else math.nan
 
     def deviation(self, measure: str) -> float | None:
-        """Return the standard deviation between folds; None for a single fold."""
+        """Return the standard deviation over the folds; None for a single fold."""
         known_values = self.list_known_values(measure)
         return float(np.std(known_values)) if len(self.values) > 1 and known_values else None
 
     def list_known_values(self, measure: str) -> list[float]:
-        """Return the measure in each fold in which it is known."""
+        """Return the values of the measure in the folds in which it is known."""
         entries = [fold.get(measure) for fold in self.values]
         numbers = [entry["value"] if isinstance(entry, dict) else entry for entry in entries]
         return [float(number) for number in numbers if number is not None]
 
 
 def make_folds(examples: Examples, count: int, seed: int) -> list[Fold]:
-    """Make folds of examples, as :func:`split_folds` divides them."""
+    """Return folds of examples, divided as by :func:`split_folds`."""
     return [partial(_split, examples, *indices) for indices in split_folds(examples, count, seed)]
 
 
 def split_folds(examples: Any, count: int, seed: int) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
     """Yield the indices of the training and the held-out examples of each fold.
 
-    Rankings are split by queries (``GroupKFold``). Classes are stratified (``StratifiedKFold``, shuffled by
-    the seed), unless a class has fewer examples than there are folds. Then, and for other labels, examples
-    are split by ``KFold``, shuffled by the seed.
+    Rankings are split by queries (``GroupKFold``). Classes are stratified (``StratifiedKFold``, shuffled with
+    the seed) if every class has at least as many examples as there are folds. All other examples are split by
+    ``KFold``, shuffled with the seed.
     """
     labels, groups = examples.targets()
     if examples.count < count:
@@ -100,7 +100,7 @@ def select_examples(examples: Examples, indices: NDArray[np.intp]) -> Examples:
 
 
 def group_paths(settings: Sequence[Settings], warm: bool) -> list[list[Settings]]:
-    """Group settings that differ only in C, in ascending order, for warm starts."""
+    """Return groups of settings that differ only in C, sorted by C for warm starts."""
     if not warm:
         return [[setting] for setting in settings]
     paths: dict[Any, list[Settings]] = {}
@@ -136,7 +136,7 @@ def cross_validate(
             on_fit()
 
     tasks = [(number, path) for path in group_paths(settings, warm) for number in range(len(folds))]
-    with warnings.catch_warnings():  # the filter also applies to the threads
+    with warnings.catch_warnings():  # the filter also applies in the threads
         warnings.simplefilter("ignore", ConvergenceWarning)
         _run_in_threads(fit_path, tasks, threads, stopped)
     results = []
@@ -150,7 +150,7 @@ def cross_validate(
 def validate(
     learner: Any, examples: Any, make_folds: Callable[[Any, int, int], list[Fold]], request: Any, display: Any
 ) -> dict[str, Any] | None:
-    """Cross-validate the parameters that were given; return None without ``--cv``."""
+    """Cross-validate the given parameters; return None without ``--cv``."""
     if request.folds is None:
         return None
     parameters = learner.parameters(1)
@@ -164,7 +164,7 @@ def validate(
 def _fit_path(
     make: MakeEstimator, fold: Fold, path: Sequence[Settings], warm: bool, stopped: threading.Event
 ) -> Iterator[tuple[Settings, dict[str, Any], float]]:
-    """Yield each setting with its measures on the held-out part, and the seconds of its training."""
+    """Yield each setting with its measures on the held-out part and the seconds that its training took."""
     training, held_out = fold()
     estimator: Any = None
 
@@ -189,9 +189,9 @@ def _fit_path(
 def _run_in_threads(
     run_task: Callable[..., None], tasks: Sequence[tuple[Any, ...]], threads: int, stopped: threading.Event
 ) -> None:
-    """Run all tasks; an error or Ctrl-C stops the running tasks and cancels the waiting ones."""
+    """Run all tasks in threads; an error or Ctrl-C stops running tasks and cancels waiting tasks."""
     pool = ThreadPoolExecutor(max_workers=max(1, min(threads, len(tasks))))
-    try:  # includes `submit`: if it fails, threads must be stopped, or Python waits for them at exit
+    try:  # includes `submit`: if it fails, stop the threads, because Python would wait for them at exit
         waiting = {pool.submit(run_task, *task) for task in tasks}
         while waiting:
             done, waiting = wait(waiting, return_when=FIRST_COMPLETED)

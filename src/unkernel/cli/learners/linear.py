@@ -63,7 +63,7 @@ class LinearLearner(ClassLearner):
     """
 
     def check(self) -> None:
-        """Refuse options that do not fit the objective or the solver."""
+        """Raise ``ValueError`` for options that do not apply to the objective or the solver."""
         option_values = self.option_values
         objective = option_values.get("objective", "error_rate")
         if (objective == "precision_at_k") != ("k" in option_values):
@@ -99,7 +99,7 @@ class LinearLearner(ClassLearner):
         }
 
     def measure(self, estimator: Any, rows: Rows) -> dict[str, Any]:
-        """Add the optimised measure, for two classes."""
+        """Add the optimised measure if there are two classes."""
         scores, labels = rows.scores(estimator), rows.targets()[0]
         measures = self.compare(estimator, scores, labels)
         if scores.shape[1] > 1 or measures["accuracy"] is None:
@@ -133,7 +133,7 @@ class LinearLearner(ClassLearner):
 def compute_objective_measure(
     name: str, k: int | None, scores: NDArray[np.float64], positive: NDArray[np.bool_]
 ) -> float | None:
-    """Return the measure that ``--objective`` names, for two classes; None for the error rate."""
+    """Return the measure that ``--objective`` optimises, for two classes; None for the error rate."""
     n_positive = int(positive.sum())
     if name == "error_rate" or not 0 < n_positive < len(positive):
         return None

@@ -1,4 +1,4 @@
-"""Choice of parameters by cross-validation."""
+"""Choose parameters by cross-validation."""
 
 from __future__ import annotations
 
@@ -42,16 +42,16 @@ Examples = MemoryRows | TreeExamples | RecordExamples | Sentences
 
 @dataclasses.dataclass(frozen=True)
 class Search:
-    """The settings to try, and the options that all of them share."""
+    """The settings to try, and the options that all settings share."""
 
     learner: Any  # a class of learners
-    fixed: dict[str, Any]  # by the names of options
-    settings: list[dict[str, Any]]  # by the names of parameters
+    fixed: dict[str, Any]  # values by name of the option
+    settings: list[dict[str, Any]]  # values by name of the parameter
     varied: list[str]
 
     @staticmethod
     def of(learner: Any, arguments: dict[str, Any]) -> Search:
-        """List all combinations of the values of options; if there is only one, add the default grid."""
+        """Return all combinations of the options' values; if there is only one, use the default grid."""
         fixed, grid = dict(arguments), {}
         for option in learner.options():
             if option.name not in fixed:
@@ -67,7 +67,7 @@ class Search:
         return Search(learner, fixed, settings, [name for name, values in grid.items() if len(values) > 1])
 
     def make(self, setting: Any, jobs: int = 1) -> tuple[Any, Any]:
-        """Make a learner and an estimator for a setting, and check them."""
+        """Return a checked learner and estimator for a setting."""
         learner = self.learner(self.fixed | {option_name(name): value for name, value in setting.items()})
         estimator = learner.estimator(**learner.parameters(jobs))
         check_parameters(estimator)
@@ -77,7 +77,7 @@ class Search:
 def tune(
     search: Search, data: list[str], arguments: dict[str, Any], threads: int, display: Display
 ) -> dict[str, Any]:
-    """Measure every setting, choose the best one and, if there is an output, train it on all examples."""
+    """Measure every setting and choose the best; if there is an output, train it on all examples."""
     start = time.perf_counter()
     for setting in search.settings:
         learner, estimator = search.make(setting, threads)
@@ -156,7 +156,7 @@ def _train(learner: Any, estimator: Any, examples: Examples, output: Path, displ
 
 
 def _find_best(results: list[SettingResult], criterion: str, file: str) -> int:
-    """Return the index of the first setting with the best mean."""
+    """Return the index of the setting with the best mean; among equals, of the first."""
     sign = -1.0 if criterion in SMALLER_IS_BETTER else 1.0
     means = [sign * result.mean(criterion) for result in results]
     candidates = [(mean, -index) for index, mean in enumerate(means) if not math.isnan(mean)]

@@ -1,4 +1,4 @@
-"""Tuning of parsers and chunkers: folds of sentences, and default grids."""
+"""Tune parsers and chunkers: folds of sentences, and default grids."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from unkernel.cli.terminal.progress import Display
 from unkernel.cli.terminal.standard_streams import STANDARD_STREAM
 from unkernel.parsing.bunsetsu.estimator import default_cost
 
-# Parameters that change the speed, but not the predictions.
+# Parameters that affect the speed, but not the predictions.
 _SPEED_PARAMETERS = frozenset({"engine", "memory", "rare", "threshold", "trie", "trie_nodes"})
 _DEFAULT_EPOCHS = [5, 10, 20]
 
 
 class ParserLearner:
-    """A kind of parser: its options, training and measures."""
+    """Base class for a kind of parser: its options, training and measures."""
 
     task: ClassVar[Task]
     estimator: ClassVar[type]
@@ -40,13 +40,13 @@ class ParserLearner:
 
     @classmethod
     def options(cls) -> list[DerivedOption]:
-        """Return the parser's parameters as options, except parameters that only change the speed."""
+        """Return the parser's parameters as options, without parameters that affect only the speed."""
         options = parser_options(cls.estimator)
         return [option for option in options if option.parameter not in _SPEED_PARAMETERS]
 
     @classmethod
     def default_grid(cls, grid: dict[str, list[Any]]) -> dict[str, list[Any]]:
-        """Return a grid of C around its default or, for the online learner, of numbers of epochs."""
+        """Return a grid of values of C around the default or, for the online learner, of epochs."""
         (learner,) = grid.get("learner", [default_value(cls.estimator, "learner")])
         if learner == "online":
             return {"epochs": _DEFAULT_EPOCHS}
@@ -56,7 +56,7 @@ class ParserLearner:
         return {"C": [float(f"{default_C * factor:g}") for factor in (0.1, 1, 10)]}
 
     def parameters(self, jobs: int) -> dict[str, Any]:
-        """Return the parser's parameters from the values of options."""
+        """Return the parser's parameters, given by the options."""
         parameters: dict[str, Any] = new_parser(self.task, self.option_values, jobs).get_params(deep=False)
         return parameters
 
@@ -64,7 +64,7 @@ class ParserLearner:
         estimator.fit_reporting(rows, on_progress=on_progress)
 
     def measure(self, estimator: Any, rows: Any) -> dict[str, Any]:
-        """Measure accuracies in percent, as ``unkernel evaluate`` does."""
+        """Return accuracies in percent, as ``unkernel evaluate`` does."""
         result = estimator.evaluate(rows)
         return {name: getattr(result, name) for name in self.measures}
 
@@ -132,11 +132,11 @@ PARSER_LEARNERS = {"parser": TreeParserLearner, "bunsetsu": BunsetsuLearner, "ch
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Sentences:
-    """The sentences of a training file, and the sentences of another file to evaluate on."""
+    """The sentences of a training file, and sentences of another file for evaluation."""
 
     file: str
     corpus: Any
-    dev: Any  # sentences to evaluate on; None for cross-validation on `corpus`
+    dev: Any  # sentences for evaluation; None for cross-validation on `corpus`
 
     @property
     def count(self) -> int:
@@ -144,7 +144,7 @@ class Sentences:
 
 
 def read_sentences(task: Task, data: list[str], arguments: dict[str, Any], display: Display) -> Sentences:
-    """Read the sentences to train and to evaluate on."""
+    """Return the sentences for training and for evaluation."""
     file, dev = data[0], arguments["dev"]
     if len(data) > 1:
         raise ValueError(f"{data[1]}: a parser is trained on one file; join them first")
@@ -158,7 +158,7 @@ def read_sentences(task: Task, data: list[str], arguments: dict[str, Any], displ
 
 
 def make_sentence_folds(sentences: Sentences, count: int, seed: int) -> list[Fold]:
-    """Make folds of sentences (``KFold``, shuffled by the seed), or a single one with --dev."""
+    """Return folds of sentences (``KFold``, shuffled with the seed), or a single fold with --dev."""
     corpus, dev = sentences.corpus, sentences.dev
     if dev is not None:
         return [lambda: (corpus, dev)]

@@ -1,4 +1,4 @@
-"""Training of parsers and chunkers."""
+"""Train parsers and chunkers."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ from unkernel.errors import FormatError
 from unkernel.parsing import ArcEagerParser, TextParser
 from unkernel.parsing.model_estimator import BaseParser
 
-# Parameters of ArcEagerParser that are also options of ``train text``.
+# The parameters of ArcEagerParser that are options of ``train text`` as well.
 _TREE_PARSER_OPTIONS = ("templates", "beam", "epochs", "runs")
-_NO_TOLERANCE = 1.0  # for learners that do not converge
+_NO_TOLERANCE = 1.0  # tolerance of learners that have no convergence criterion
 _ONLINE, _BATCH = ("online",), ("svm", "logistic")
 _LEARNERS_BY_OPTION = {
     "epochs": _ONLINE,
@@ -94,7 +94,7 @@ HELP = {
 
 
 def parser_options(estimator: type) -> Sequence[DerivedOption]:
-    """Return the parser's parameters as options; for raw text, also some parameters of its tree parser."""
+    """Return the parser's parameters as options; for raw text, add parameters of its tree parser."""
     if estimator is not TextParser:
         return derive_options(estimator)
     tree_options = [
@@ -139,7 +139,7 @@ def train_parser(kind: str, task: Task, arguments: dict[str, Any], display: Disp
 
 
 def read_corpus(task: Task, source: Input, reader: Any, display: Display) -> Any:
-    """Read the training sentences; for a file that cannot be read, the error names its likely content."""
+    """Return the training sentences; if the file cannot be read, the error names its likely content."""
     try:
         corpus = source.read(reader, display)
         if not len(corpus):
@@ -155,7 +155,7 @@ def read_corpus(task: Task, source: Input, reader: Any, display: Display) -> Any
 
 
 def new_parser(task: Task, option_values: dict[str, Any], threads: int) -> BaseParser[Any, Any]:
-    """Make a parser, and check its options."""
+    """Return an unfitted parser with checked options."""
     options = parser_options(task.estimator)
     if any(option.parameter == "learner" for option in options):
         _check_for_learner(
@@ -175,7 +175,7 @@ def new_parser(task: Task, option_values: dict[str, Any], threads: int) -> BaseP
 
 
 def _nest_parser(parameters: dict[str, Any]) -> dict[str, Any]:
-    """Replace the parameters of the tree parser by the parser itself."""
+    """Return the parameters with a tree parser in place of the tree parser's own parameters."""
     tree_parameters = {name: parameters[name] for name in _TREE_PARSER_OPTIONS if name in parameters}
     if not tree_parameters:
         return parameters
@@ -187,7 +187,7 @@ def _nest_parser(parameters: dict[str, Any]) -> dict[str, Any]:
 
 
 def _check_for_learner(learner: str, option_values: list[str]) -> None:
-    """Raise ``ValueError`` if an option is for another learner."""
+    """Raise ``ValueError`` if an option does not apply to the learner."""
     for option in option_values:
         learners = _LEARNERS_BY_OPTION.get(option, (learner,))
         if learner not in learners:
@@ -205,7 +205,7 @@ def _check_outputs(output: Path, *inputs: str | None, force: bool) -> None:
 def fit_parser(
     parser: BaseParser[Any, Any], corpus: Any, dev: Any, display: Display
 ) -> tuple[float, list[str]]:
-    """Train a parser; return the seconds that it took, and its warnings."""
+    """Train a parser; return the seconds that training took, and the warnings."""
     start = time.perf_counter()
     with (
         display.show_steps(getattr(parser, "tol", _NO_TOLERANCE)) as on_progress,

@@ -23,12 +23,12 @@ from unkernel.poly import PolyLogisticRegression, PolySVC
 
 
 class ConjunctionLearner(ClassLearner):
-    """Learners of one weight per conjunction of features."""
+    """Base class of learners of one weight per conjunction of features."""
 
     takes_records = True
 
     def check(self) -> None:
-        """Raise ``ValueError`` if an option is for another penalty."""
+        """Raise ``ValueError`` if an option does not apply to the penalty."""
         penalty = self.option_values.get("penalty", self.default("penalty"))
         for option, required in (("storage", "l2"), ("l1_ratio", "elasticnet")):
             if option in self.option_values and penalty != required:

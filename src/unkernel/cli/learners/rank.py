@@ -56,7 +56,7 @@ class RankLearner(Learner):
     """
 
     def check(self) -> None:
-        """Refuse thresholds and conjunctions for rows that are not in memory."""
+        """Raise ``ValueError`` for thresholds and conjunctions if rows are not in memory."""
         for option in ("out_of_core", "dask"):
             if option not in self.option_values:
                 continue
@@ -66,7 +66,7 @@ class RankLearner(Learner):
                 raise ValueError(f"--degree 2 and 3 need rows in memory, and do not go with {flag(option)}")
 
     def fit(self, estimator: Any, rows: AnyRows, on_progress: OnProgress) -> None:
-        """Train; with --thresholds, also fit thresholds between ranks."""
+        """Fit the estimator and, with --thresholds, the thresholds between ranks."""
         estimator.fit_reporting(
             rows.source, rows.labels, rows.groups, None, on_progress=on_progress, zero_based=rows.zero_based
         )
@@ -74,8 +74,8 @@ class RankLearner(Learner):
             estimator.fit_thresholds(rows.source, rows.labels)
 
     def describe(self, estimator: Any) -> dict[str, Any]:
-        """Add the ranks and their thresholds, and the size of a map."""
-        degree = estimator.get_params().get("degree", 1)  # estimators of a cluster have none
+        """Add the ranks, their thresholds, and the size of the feature map if there is one."""
+        degree = estimator.get_params().get("degree", 1)  # estimators on a cluster have no degree
         map_size = {} if degree == 1 else count_weights(estimator.to_model()) | {"gamma": estimator.gamma_}
         return (
             super().describe(estimator)
@@ -89,7 +89,7 @@ class RankLearner(Learner):
         )
 
     def measure(self, estimator: Any, rows: Rows) -> dict[str, Any]:
-        """Measure the share of pairs in order; for ordinal models, also the accuracy."""
+        """Return the share of pairs in order; for ordinal models, also the accuracy."""
         depth = self.option_values.get("ndcg_at", NDCG_DEPTH)
         labels, groups = rows.targets()
         return compare_ranks(estimator.to_model().decision, rows.scores(estimator), labels, groups, depth)

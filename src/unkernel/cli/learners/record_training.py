@@ -1,4 +1,4 @@
-"""Training of models of records: the encoder, the learner and probabilities, in one file."""
+"""Train models of records. One file contains the encoder, the model and its probabilities."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from unkernel.records.files import RecordFile, TrainingTable, read_training
 from unkernel.records.files.training_table import check_columns, list_names
 from unkernel.selection.targets import MAX_CLASSES, MAX_NUMBER_CLASSES
 
-OPTIONS = ("target", "schema", "drop", "calibrate")  # without the options of the encoder
+OPTIONS = ("target", "schema", "drop", "calibrate")  # options for records that are not the encoder's
 CALIBRATION_FOLDS = 3
 
 
@@ -55,11 +55,11 @@ class RecordOptions:
     kinds: dict[str, str]
     drop: list[str]
     calibrate: int
-    encoder: dict[str, Any]  # parameters
+    encoder: dict[str, Any]  # parameters of the encoder
 
     @staticmethod
     def of(option_values: dict[str, Any]) -> RecordOptions:
-        """Collect the options for records from the values of all options."""
+        """Return the options for records, taken from the values of all options."""
         encoder_options_by_parameter = {option.parameter: option for option in encoder_options()}
         folds = option_values.get("calibrate", CALIBRATION_FOLDS)
         if folds == 1:
@@ -78,7 +78,7 @@ class RecordOptions:
 
 
 def adapt_to_records(learner_type: Any) -> Any:
-    """Adapt a learner to records, whose labels may be texts."""
+    """Return a learner adapted to records, whose labels may be strings."""
     return type(
         learner_type.__name__, (learner_type,), {"unit": "record", "label": staticmethod(_parse_label)}
     )
@@ -92,12 +92,12 @@ def _parse_label(text: str) -> Any:
 
 
 def are_records(data: Sequence[str], option_values: dict[str, Any]) -> bool:
-    """Return whether the data are records, by the option --target or the name of the first file."""
+    """Return whether the data are records, judging by --target or the name of the first file."""
     return "target" in option_values or is_record_file(data[0])
 
 
 def check_options(option_values: dict[str, Any], data: Sequence[str], *, records: bool) -> None:
-    """Raise ``ValueError`` for options of records with rows, and for options of rows with records."""
+    """Raise ``ValueError`` if options for records are given with rows, or options for rows with records."""
     if not records:
         for option in (*OPTIONS, *(option.name for option in encoder_options())):
             if option in option_values:
@@ -111,7 +111,7 @@ def check_options(option_values: dict[str, Any], data: Sequence[str], *, records
 
 
 def expand_files(data: Sequence[str]) -> list[str]:
-    """List the files that arguments name, directly or by patterns such as ``day-*.csv``."""
+    """Return the files that arguments name, directly or by patterns such as ``day-*.csv``."""
     if len(data) > 1 and STANDARD_STREAM in data:
         raise ValueError("-: stdin cannot be combined with files; write it to a file first")
     files = [str(path) for argument in data for path in source_paths(argument)]
@@ -122,7 +122,7 @@ def expand_files(data: Sequence[str]) -> list[str]:
 
 
 def check_target(data: str, option_values: dict[str, Any], display: Display) -> None:
-    """Raise ``ValueError`` with the names of the columns if ``--target`` is missing."""
+    """Raise a ``ValueError`` that lists the columns if ``--target`` is missing."""
     if "target" in option_values:
         return
     with open_record_file(data, display) as file:
@@ -136,7 +136,7 @@ def check_target(data: str, option_values: dict[str, Any], display: Display) -> 
 def read_examples(
     files: Sequence[str], options: RecordOptions, threads: int, display: Display, *, values: bool = False
 ) -> RecordExamples:
-    """Read training files, fit an encoder to their records, and encode them."""
+    """Read training files, fit an encoder to the records, and encode them."""
     data = describe_files(files)
     encoder = RecordEncoder(**options.encoder, n_jobs=threads)
     check_parameters(encoder)
@@ -158,7 +158,7 @@ def read_examples(
 def read_test(
     data: str, training: RecordExamples, options: RecordOptions, threads: int, display: Display
 ) -> RecordExamples:
-    """Read test records. This happens before training, because training may take long and the file be bad."""
+    """Read test records. This happens before training: a bad file must not be found after long training."""
     from unkernel.cli.inputs.records import read_labels
 
     start = time.perf_counter()
@@ -221,7 +221,7 @@ def _check_labels(data: str, target: str, labels: NDArray[Any]) -> None:
 
 
 def make_record_folds(examples: RecordExamples, count: int, seed: int) -> list[Fold]:
-    """Make folds; in each, an encoder is fitted to the training part."""
+    """Return folds; the training part of each has an encoder of its own."""
     return [partial(_split, examples, *split) for split in split_folds(examples, count, seed)]
 
 
@@ -231,7 +231,7 @@ def _split(
     from sklearn.base import clone
 
     table = examples.table
-    # The kinds of columns are the same in all folds.
+    # Use the same kinds of columns in all folds.
     encoder = clone(examples.encoder).set_params(kinds=examples.encoder.kinds_)
     fitted = RecordExamples.fit(examples.file, table.select(training), encoder)
     return fitted, fitted.transform(examples.file, table.select(held_out))
@@ -240,7 +240,7 @@ def _split(
 def calibrate(
     learner: Learner, estimator: Any, examples: RecordExamples, options: RecordOptions, display: Display
 ) -> Any:
-    """Return the estimator's model; if it has no probabilities, fit them to the scores of held-out folds."""
+    """Return the estimator's model; if it has no probabilities, fit them to scores of held-out folds."""
     from sklearn.base import clone
 
     model = estimator.to_model()
@@ -321,7 +321,7 @@ def train_records(learner: Learner, request: Any, display: Display) -> dict[str,
 def build_classifier(
     learner: Learner, estimator: Any, examples: RecordExamples, threads: int, display: Display
 ) -> RecordClassifier:
-    """Build the classifier of records of a trained estimator, with probabilities."""
+    """Return the classifier of records for a trained estimator, with probabilities."""
     options = RecordOptions.of(dict(learner.option_values))
     model = set_threshold(calibrate(learner, estimator, examples, options, display), learner.option_values)
     with display.show_attempts("compiling") as on_progress:
@@ -337,13 +337,13 @@ def compile_records(
     threads: int,
     on_progress: Any,
 ) -> RecordClassifier:
-    """Compile a model together with its plan and facts of its training."""
+    """Return a compiled model with its plan and a description of its training."""
     plan = examples.encoder.plan_
     description = {"target": options.target, "types": examples.table.types, "kinds": examples.encoder.kinds_}
     origin = model.origin | describe_origin(estimator, examples.count)
     origin |= {"feature_names": plan.feature_names, ORIGIN: description}
     classifier = compile(dataclasses.replace(model, origin=origin), n_jobs=threads, on_progress=on_progress)
-    assert isinstance(classifier, CompiledClassifier)  # because the model is of rows
+    assert isinstance(classifier, CompiledClassifier)  # the model is a model of rows
     return RecordClassifier(plan, classifier)
 
 

@@ -57,7 +57,7 @@ class RegressionLearner(Learner):
     """
 
     def check(self) -> None:
-        """Refuse parameters of other losses."""
+        """Raise ``ValueError`` for parameters of other losses."""
         loss = self.option_values.get("loss", self.default("loss"))
         for option, losses in _LOSSES_OF_OPTION.items():
             if option in self.option_values and loss not in losses:
@@ -74,7 +74,7 @@ class RegressionLearner(Learner):
         return super().describe(estimator) | parameters | count_weights(estimator.to_model()) | solution
 
     def measure(self, estimator: Any, rows: Rows) -> dict[str, Any]:
-        """Measure R squared and the errors."""
+        """Return R squared and the errors."""
         return compare_values(estimator.to_model().decision, rows.scores(estimator), rows.targets()[0])
 
     def facts(self, result: dict[str, Any]) -> dict[str, str]:

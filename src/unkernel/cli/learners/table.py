@@ -1,4 +1,4 @@
-"""``unkernel train table``, which ``unkernel train FILE --target COLUMN`` stands for."""
+"""``unkernel train table``; ``unkernel train FILE --target COLUMN`` is short for it."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def _check_threshold(given: dict[str, Any], task: str, labels: NDArray[Any], dat
 
 
 def _check_columns_of_test(file: str, table: TrainingTable, options: RecordOptions, display: Display) -> None:
-    """Refuse a test file without the columns of training before any time is spent on training."""
+    """Raise an error, before training, if the test file lacks columns of the training data."""
     with open_record_file(file, display) as opened:
         if opened.columns is not None:
             check_columns(file, opened.columns, [options.target, *table.columns], options.target)

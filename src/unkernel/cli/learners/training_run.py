@@ -1,4 +1,4 @@
-"""Training of models of rows and trees: read, fit, save, measure and describe."""
+"""Train models of rows and trees: read, fit, save, measure and describe."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Request:
 
     @staticmethod
     def of(command: str, arguments: dict[str, Any]) -> Request:
-        """Collect the arguments of a command, and check that an output is named."""
+        """Return the arguments of a command, after checking that an output is named."""
         return Request(
             data=list(arguments["data"]),
             output=require_output(arguments["output"], command, arguments["data"]),
@@ -90,7 +90,7 @@ def train(learner: Learner, request: Request, display: Display) -> dict[str, Any
         training_seconds, messages = fit(learner, estimator, rows, display)
         # First, because a later step may fail.
         save_model(estimator, rows, request.output, option_values)
-        if reads_test_later:  # only now is the number of columns known
+        if reads_test_later:  # the number of columns is known only after training
             tests = _read_test(request.test, display, threads, rows)
         with display.show_work("measuring"):
             measure = partial(learner.measure, estimator)
@@ -107,13 +107,13 @@ def train(learner: Learner, request: Request, display: Display) -> dict[str, Any
 
 
 def describe_run(output: Path, messages: list[str], seconds: dict[str, float]) -> dict[str, Any]:
-    """Describe the model file, the warnings, the time and the memory of training, for JSON."""
+    """Return, for JSON, the size of the model file, and the warnings, time and memory of training."""
     model_file = {"model": str(output), "model_bytes": output.stat().st_size}
     return model_file | {"warnings": messages, "seconds": seconds, "peak_memory_bytes": peak_memory()}
 
 
 def check_sources(learner: Learner, data: Sequence[str], zero_based: bool | None) -> None:
-    """Raise ``ValueError`` if options do not suit the source of the rows."""
+    """Raise ``ValueError`` for options that do not apply to the source of the rows."""
     option_values = learner.option_values
     if learner.unit == "tree":
         return _trees.check_rows_only(data, zero_based)
@@ -153,7 +153,7 @@ def _check_checkpoint(checkpoint: str | None) -> None:
 
 @contextlib.contextmanager
 def _offer_to_resume(checkpoint: str | None) -> Iterator[None]:
-    """If training is interrupted, print that it can be resumed."""
+    """If training is interrupted, print how to resume it."""
     try:
         yield
     except KeyboardInterrupt:
@@ -165,7 +165,7 @@ def _offer_to_resume(checkpoint: str | None) -> Iterator[None]:
 def open_examples(
     learner: Learner, data: Sequence[str], display: Display, estimator: Any, zero_based: bool | None
 ) -> AnyRows:
-    """Read or pack the training examples; on a cluster, only name their files."""
+    """Return the training examples, read or packed; on a cluster, only the names of their files."""
     option_values, index_base = learner.option_values, shared_options.index_base(zero_based)
     if learner.unit == "tree":
         return _trees.read_labelled(data[0], display)
@@ -191,7 +191,7 @@ def _read_test(
 
 
 def fit(learner: Learner, estimator: Any, rows: AnyRows, display: Display) -> tuple[float, list[str]]:
-    """Fit an estimator; return the seconds that it took, and its warnings."""
+    """Fit an estimator; return the seconds that this took, and the warnings."""
     start = time.perf_counter()
     training = display.show_training(estimator.tol, learner.step)
     with training as on_progress, warnings.catch_warnings(record=True) as caught:
@@ -201,13 +201,13 @@ def fit(learner: Learner, estimator: Any, rows: AnyRows, display: Display) -> tu
 
 
 def save_model(estimator: Any, rows: AnyRows, path: Path, option_values: Mapping[str, Any]) -> None:
-    """Save a model with facts of its training, such as the index of the first feature in files."""
+    """Save a model with facts about its training, such as the number of the first feature in files."""
     model = set_threshold(estimator.to_model(), option_values)
     base = {} if rows.zero_based in (None, "auto") else {"zero_based": rows.zero_based}
     model_with_origin = dataclasses.replace(
         model, origin=model.origin | base | describe_origin(estimator, rows.count)
     )
-    # Compile support vectors now; otherwise, every load would compile them.
+    # Compile support vectors now; otherwise they would be compiled each time the file is loaded.
     if isinstance(model_with_origin, KernelModel):
         compile(model_with_origin, engine=choose_default_engine(model_with_origin)).save(path)
     else:
@@ -215,7 +215,7 @@ def save_model(estimator: Any, rows: AnyRows, path: Path, option_values: Mapping
 
 
 def describe_origin(estimator: Any, count: int | None) -> dict[str, Any]:
-    """Return the facts of training that a model keeps."""
+    """Return the facts about training that a model stores."""
     seed = {"seed": estimator.random_state} if hasattr(estimator, "random_state") else {}
     rows = {} if count is None else {"rows": count}
     return seed | rows | {"tol": estimator.tol, "unkernel": __version__}
@@ -230,7 +230,7 @@ def describe_training(
     measure: Callable[[Any], dict[str, Any]],
     measures: Iterable[str],
 ) -> dict[str, Any]:
-    """Describe the data and the estimator, and measure it on the training and test examples, for JSON."""
+    """Return, for JSON, a description of the data and the estimator, and its training and test measures."""
     training_measures = {} if isinstance(rows, DistantRows) else measure(rows)
     result = {"data": rows.file, "rows": rows.count, "features": rows.n_features}
     result |= learner.describe(estimator) | {

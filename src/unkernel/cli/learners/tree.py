@@ -46,7 +46,7 @@ class TreeLearner(ClassLearner):
     """
 
     def check(self) -> None:
-        """Refuse options that do not fit the kernel or the solver."""
+        """Raise ``ValueError`` for options that do not apply to the kernel or the solver."""
         option_values = self.option_values
         if "width_decay" in option_values and option_values.get("kernel") != "ptk":
             raise ValueError("--width-decay is for --kernel ptk")
@@ -55,7 +55,7 @@ class TreeLearner(ClassLearner):
 
     @staticmethod
     def label(text: str) -> str:
-        """Return the text: whether classes are numbers depends on the labels in the file."""
+        """Return the text unchanged: only the labels in the file show whether classes are numbers."""
         if not text:
             raise ValueError
         return text
@@ -116,7 +116,7 @@ def _describe_gap(result: dict[str, Any]) -> str:
 
 
 def _match_weights(weights: dict[str, float], labels: NDArray[Any]) -> dict[Any, float]:
-    """Convert the classes of weights to the type of the labels: numbers or texts."""
+    """Return weights whose classes have the type of the labels: numbers or strings."""
     names = list(weights)
     values = names if labels.dtype.kind == "U" else convert_labels(names).tolist()
     return dict(zip(values, weights.values(), strict=True))

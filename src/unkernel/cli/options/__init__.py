@@ -1,1 +1,1 @@
-"""Options of commands: names, types and help."""
+"""Define the options of commands: names, types and help."""

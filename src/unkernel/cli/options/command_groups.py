@@ -1,4 +1,4 @@
-"""Groups of commands; only the command that the arguments name is loaded."""
+"""Make groups of commands; only the command that the arguments name is loaded."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def add_commands(
 ) -> None:
     """Add commands to a group.
 
-    `load` imports and adds the command that `arguments` name. The other commands consist of a line of help.
+    `load` imports and adds the command that `arguments` name. All other commands only have a line of help.
     """
     command = find_command(arguments)
     for name, summary in summaries.items():

@@ -1,4 +1,4 @@
-"""Functions for Typer whose parameters are assembled at run time."""
+"""Make functions for Typer with parameters that are assembled at run time."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from typing import Any
 from unkernel.cli.options.estimator_options import DerivedOption
 from unkernel.cli.options.help_text import reflow
 
-# Maps the name of each argument or option to its type for Typer and its default.
+# For the name of each argument or option: its type for Typer, and its default.
 Parts = Mapping[str, tuple[Any, Any]]
 REQUIRED = inspect.Parameter.empty
 
 
 def make_command(run: Callable[[dict[str, Any]], None], parts: Parts, help: str) -> Callable[..., None]:
-    """Make a function with a parameter for each part; it passes its arguments to `run` as a dict."""
+    """Return a function with one parameter per part; it passes its arguments to `run` as a dict."""
 
     def command(**arguments: Any) -> None:
         run(arguments)
@@ -33,12 +33,12 @@ def make_command(run: Callable[[dict[str, Any]], None], parts: Parts, help: str)
 
 
 def derive_parts(options: Iterable[DerivedOption], panels: Mapping[str, str], panel: str) -> Parts:
-    """Make parts of an estimator's options; `panels` moves some of them to other panels of the help."""
+    """Return parts made from an estimator's options; `panels` moves options to other panels of the help."""
     return {option.name: (option.annotation(panels.get(option.name, panel)), None) for option in options}
 
 
 def given_options(arguments: Mapping[str, Any], options: Iterable[DerivedOption]) -> dict[str, Any]:
-    """Return the values of the options that are set, by the names of the options."""
+    """Return the values of the options that are set, by name."""
     convert = {option.name: option.convert for option in options}
     values: dict[str, Any] = {}
     for name, value in arguments.items():
@@ -46,6 +46,6 @@ def given_options(arguments: Mapping[str, Any], options: Iterable[DerivedOption]
             continue
         if name in convert:
             values[name] = convert[name](value)
-        elif value is not False:  # False: a flag that is not set
+        elif value is not False:  # False means that a flag is not set
             values[name] = value.value if isinstance(value, Enum) else value
     return values

@@ -1,4 +1,4 @@
-"""Replacement of parameter names by option names in the messages of errors."""
+"""Replace names of parameters by names of options in error messages."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from unkernel.errors import FormatError
 
 @contextlib.contextmanager
 def name_options_in_errors() -> Iterator[None]:
-    """Replace parameters by options in the messages of errors."""
+    """Replace parameters by options in the messages of errors that are raised in the context."""
     try:
         yield
     except FormatError:

@@ -1,7 +1,7 @@
-"""Options derived from an estimator: its signature, docstring and parameter constraints.
+"""Derive options from an estimator: from its signature, docstring and parameter constraints.
 
-``--help`` shows the first sentence of a parameter's description and its default; the constraints give the
-type and the choices.
+``--help`` shows a parameter's default and the first sentence of its description. The constraints determine
+the type and the choices.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from unkernel.cli.options.shared_options import parse_bins, parse_nodes
 
 _OPTION_NAMES = {"random_state": "seed", "fit_intercept": "intercept", "n_jobs": "jobs"}
 _NOT_OPTIONS = frozenset({"n_jobs", "verbose", "warm_start", "tokenizer", "tagger", "parser"})
-_WITHOUT_TABLES = frozenset({"pair_weight"})  # options take words only; the parameters also take tables
+_WITHOUT_TABLES = frozenset({"pair_weight"})  # these parameters take words or dicts, but options only words
 _LARGEST_SEED = 2**32 - 1
 _CONVERTERS = {"trie_nodes": parse_nodes, "n_bins": parse_bins}
 _METAVARS = {
@@ -56,9 +56,9 @@ class DerivedOption:
     """An option of the command line, and the parameter of an estimator that it sets."""
 
     parameter: str
-    kind: Any  # the type of the value for Typer
+    kind: Any  # type of the value for Typer
     help: str
-    default: str  # as the help shows it
+    default: str  # text of the default for the help
     metavar: str | None
     convert: Callable[[Any], Any]
 
@@ -83,9 +83,9 @@ class DerivedOption:
         return Annotated[self.kind | None, option_info]
 
 
-@functools.cache  # a command calls this several times
+@functools.cache  # a command calls this function several times
 def derive_options(estimator: type) -> tuple[DerivedOption, ...]:
-    """Derive the options of an estimator, in the order of its signature."""
+    """Return the options of an estimator, in the order of its signature."""
     signature = inspect.signature(estimator).parameters
     descriptions = read_descriptions(estimator)
     allowed = estimator._parameter_constraints  # type: ignore[attr-defined]
@@ -114,7 +114,7 @@ def _derive_option(
 
 
 def _add_limits(sentence: str, allowed: Any) -> str:
-    """Add the limits of an integer to its description if it has both a lower and an upper limit."""
+    """Return the description of an integer with its limits added, if it has a lower and an upper limit."""
     from sklearn.utils._param_validation import Interval
 
     for rule in allowed if isinstance(allowed, list) else []:
@@ -124,7 +124,7 @@ def _add_limits(sentence: str, allowed: Any) -> str:
 
 
 def _format_default(name: str, default: Any) -> str:
-    """Format a default. The default seed is 0, not None, so results can be repeated."""
+    """Return the text of a default. The default seed is 0 instead of None, to make results repeatable."""
     if name == "random_state":
         return str(default or 0)
     if isinstance(default, bool):
@@ -136,7 +136,7 @@ def _format_default(name: str, default: Any) -> str:
 
 
 def _interpret(name: str, allowed: Any, spec: str) -> tuple[Any, str | None, Callable[[Any], Any]]:
-    """Return the type of a parameter for Typer, its metavar, and the conversion of its value."""
+    """Return the type of a parameter for Typer, its metavar, and a function that converts its value."""
     from sklearn.utils._param_validation import Interval, StrOptions
 
     rules = allowed if isinstance(allowed, list) else []
@@ -156,14 +156,14 @@ def _interpret(name: str, allowed: Any, spec: str) -> tuple[Any, str | None, Cal
 
 
 def make_choices(name: str, choices: Iterable[str]) -> Any:
-    """Make a type that Typer shows as a choice of words."""
-    # Members have a prefix, because a choice may be the name of a method of str.
+    """Return a type that Typer shows as a choice of words."""
+    # Members have a prefix, because a choice may have the name of a method of str.
     members = [(f"choice_{choice}", choice) for choice in choices]
     return StrEnum(name, members)
 
 
 def _order_choices(choices: Iterable[str], spec: str) -> list[str]:
-    """Order choices as in the docstring; choices that it does not name come last, sorted."""
+    """Return choices in the order of the docstring, followed by all other choices, sorted."""
     named = re.findall(r'"([^"]+)"', spec)
     choices = list(choices)
     documented = [choice for choice in dict.fromkeys(named) if choice in choices]
@@ -193,7 +193,7 @@ def _parse_number_or_word(text: str) -> float | str:
 
 
 def read_descriptions(estimator: type) -> dict[str, tuple[str, str]]:
-    """Read the type, as written, and the description of each parameter from a numpydoc docstring."""
+    """Return the type, as written, and the description of each parameter in a numpydoc docstring."""
     text = inspect.getdoc(estimator) or ""
     section = re.search(r"^Parameters\n-+\n(.*?)(?=^\w[\w ]*\n-+$|\Z)", text, re.DOTALL | re.MULTILINE)
     descriptions: dict[str, tuple[str, str]] = {}
@@ -206,12 +206,12 @@ def read_descriptions(estimator: type) -> dict[str, tuple[str, str]]:
 
 
 def first_sentence(description: str) -> str:
-    """Return the text up to the first full stop before a blank."""
+    """Return the text up to the first full stop that precedes a blank."""
     return re.split(r"(?<=[^.]\.)\s", description, maxsplit=1)[0]
 
 
 def name_options(text: str, parameters: Iterable[str]) -> str:
-    """Turn the markup of docstrings into plain text, and ``penalty="l1"`` into ``--penalty l1``."""
+    """Return plain text without markup, in which ``penalty="l1"`` is written ``--penalty l1``."""
     text = re.sub(r":\w+:`~?(?:[\w.]*\.)?(\w+)`", r"\1", text)
     text = text.replace("``", "").replace("`", "")
     for name in parameters:
@@ -223,7 +223,7 @@ def name_options(text: str, parameters: Iterable[str]) -> str:
 
 
 def check_parameters(estimator: Any) -> None:
-    """Check the parameters of an estimator; errors name options instead of parameters."""
+    """Check the parameters of an estimator; error messages name options instead of parameters."""
     from sklearn.utils._param_validation import InvalidParameterError
 
     try:

@@ -1,4 +1,4 @@
-"""Help texts, with paragraphs that the terminal can wrap."""
+"""Prepare help texts, with paragraphs that the terminal can wrap."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _VERBATIM_MARK = "\b"  # Click does not rewrap a paragraph that begins with this
 
 
 def reflow(text: str | None) -> str:
-    """Join the lines of each paragraph that is not marked as verbatim."""
+    """Return a text in which the lines of each paragraph are joined, except for verbatim paragraphs."""
     paragraphs = re.split(r"\n\s*\n", inspect.cleandoc(text or ""))
     return "\n\n".join(
         paragraph if paragraph.startswith(_VERBATIM_MARK) else " ".join(paragraph.split())

@@ -1,6 +1,7 @@
-"""Options of several commands: names, types and help. Commands set the defaults.
+"""Options of several commands: names, types and help. The commands set the defaults.
 
-Paths are declared with ``readable=False``, because commands report unreadable files with better messages.
+Paths are declared with ``readable=False``: the commands themselves report unreadable files, with better
+messages.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import typer
 
 from unkernel.data.threads import thread_count
 
-_MAX_JOBS = 1024  # threads; if a system cannot start a thread, the process ends
+_MAX_JOBS = 1024  # largest number of threads; if the system cannot start a thread, the process ends
 _POWERS_OF_1000 = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9}
 
 _engine = partial(typer.Option, rich_help_panel="The engine")
@@ -29,7 +30,7 @@ class EngineName(StrEnum):
     bitsliced = "bitsliced"
     expanded = "expanded"
     pruned = "pruned"
-    split_ = "split"  # str has a method `split`
+    split_ = "split"  # with an underscore, because str has a method `split`
     int16 = "int16"
 
 
@@ -248,7 +249,7 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print errors and war
 
 
 def parse_nodes(text: str | None) -> int | None:
-    """Parse a number of nodes such as ``1M``, ``300k`` or ``1000000``; k, M and G are powers of 1000."""
+    """Return a number of nodes parsed from ``1M``, ``300k`` or ``1000000``; k, M and G are powers of 1000."""
     if text is None:
         return None
     match = re.fullmatch(r"\s*([0-9]{1,15}(?:\.[0-9]{1,9})?)\s*([kKmMgG]?)\s*", text, re.ASCII)
@@ -259,7 +260,7 @@ def parse_nodes(text: str | None) -> int | None:
 
 
 def parse_bins(text: str | None) -> int | tuple[int, ...] | None:
-    """Parse a number of intervals, or several, such as ``4,16,64``."""
+    """Return a number of intervals parsed from text, or several numbers from a list such as ``4,16,64``."""
     if text is None:
         return None
     if not re.fullmatch(r"[0-9]{1,4}(,[0-9]{1,4}){0,9}", text, re.ASCII):
@@ -269,7 +270,7 @@ def parse_bins(text: str | None) -> int | tuple[int, ...] | None:
 
 
 def count_threads(jobs: int | None) -> int:
-    """Return the number of threads for --jobs; by default, the number of cores."""
+    """Return the number of threads that --jobs asks for; by default, the number of cores."""
     return thread_count(-1) if jobs is None else jobs
 
 

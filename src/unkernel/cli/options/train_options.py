@@ -172,7 +172,7 @@ Drop = Annotated[
 
 
 class TargetTask(StrEnum):
-    """What the values of a target are."""
+    """How the values of a target are predicted: as classes or as numbers."""
 
     classes = "classes"
     numbers = "numbers"

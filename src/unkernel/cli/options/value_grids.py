@@ -1,4 +1,4 @@
-"""Grids of values: lists such as ``1,2,3``, ranges such as ``0.001:10`` or ``0.01:1:5``."""
+"""Parse grids of values: lists such as ``1,2,3``, ranges such as ``0.001:10`` or ``0.01:1:5``."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from unkernel.cli.options.estimator_options import DerivedOption, flag
 _NOT_TUNED = frozenset({"class_weight", "cache", "checkpoint", "random_state"})
 _OMITTED = frozenset({"cache", "checkpoint"})  # options of out-of-core training
 _MAX_VALUES = 1000
-_RANGE_DIGITS = 6  # significant; 0.1 instead of 0.09999999999999999
+_RANGE_DIGITS = 6  # significant digits, to get 0.1 instead of 0.09999999999999999
 _PANEL = "Parameters to try"
 
 
 def make_grid_parts(options: Iterable[DerivedOption]) -> Parts:
-    """Make an option for each parameter; options that take a single value are the same as in ``train``."""
+    """Return an option for each parameter; options with a single value are the same as in ``train``."""
     parts: dict[str, tuple[Any, Any]] = {}
     for option in options:
         if option.parameter in _OMITTED:
@@ -42,7 +42,7 @@ def make_grid_parts(options: Iterable[DerivedOption]) -> Parts:
 
 
 def is_tuned(option: DerivedOption) -> bool:
-    """Return whether several values of an option can be tried."""
+    """Return whether ``tune`` can try several values of an option."""
     return option.parameter not in _NOT_TUNED and option.kind is not bool
 
 
@@ -55,7 +55,7 @@ def _make_metavar(option: DerivedOption) -> str:
 
 
 def parse_values(option: DerivedOption, text: str) -> list[Any]:
-    """Parse the values that a text names, without duplicates."""
+    """Return the values in a list or range, without duplicates."""
     values = [value for part in text.split(",") for value in _parse_part(option, part.strip())]
     if len(values) > _MAX_VALUES:
         raise ValueError(
@@ -84,7 +84,7 @@ def _parse_part(option: DerivedOption, part: str) -> list[Any]:
 
 
 def _parse_whole_numbers(part: str) -> list[int]:
-    """Parse integers; ``1:3`` is 1, 2, 3."""
+    """Return integers parsed from text; ``1:3`` means 1, 2, 3."""
     if ":" not in part:
         return [int(part)]
     low, high = map(int, part.split(":"))
@@ -94,12 +94,12 @@ def _parse_whole_numbers(part: str) -> list[int]:
 
 
 def _parse_range(part: str) -> list[float]:
-    """Parse ``LOW:HIGH`` (ratios of at most 10) or ``LOW:HIGH:COUNT``; all ratios are equal."""
+    """Return the numbers in ``LOW:HIGH`` or ``LOW:HIGH:COUNT``; successive numbers have equal ratios."""
     low, high, *count = part.split(":")
     first, last = float(low), float(high)
     if not 0 < first < last < math.inf or len(count) > 1:
         raise ValueError
-    # Without a count, ratios are at most 10; 1e-9 allows for rounding of the logarithm.
+    # Without a count, ratios are at most 10. 1e-9 allows for the rounding of the logarithm.
     n_values = int(count[0]) if count else math.ceil(math.log10(last / first) - 1e-9) + 1
     if not 2 <= n_values <= _MAX_VALUES:
         raise ValueError
@@ -108,7 +108,7 @@ def _parse_range(part: str) -> list[float]:
 
 
 def expand_grid(grid: Mapping[str, list[Any]]) -> list[dict[str, Any]]:
-    """List all combinations of values, in the order of the options; the last option varies fastest."""
+    """Return all combinations of values, in the order of the options; the last option varies fastest."""
     count = math.prod(len(values) for values in grid.values())
     if count > _MAX_VALUES:
         raise ValueError(f"at most {_MAX_VALUES:,} settings are tried, got {count:,}; give fewer values")

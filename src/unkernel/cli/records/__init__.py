@@ -1,1 +1,1 @@
-"""Predictions, explanations and compilation of models of records."""
+"""Predict with models of records, explain them, and compile them."""

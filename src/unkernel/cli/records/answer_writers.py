@@ -1,4 +1,4 @@
-"""Predictions for records, as CSV, TSV, JSON lines, or one label per line."""
+"""Write predictions for records as CSV, TSV, JSON lines, or one label per line."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from unkernel.models import Decision
 from unkernel.records.files import format_of
 
 _DELIMITERS = {"csv": ",", "tsv": "\t", "lines": " "}
-_CONTROL_CHARACTERS = re.compile(  # with surrogates, which UTF-8 cannot encode
+_CONTROL_CHARACTERS = re.compile(  # including surrogates, which UTF-8 cannot encode
     "[\\x00-\\x1f\\x7f-\\x9f\\u2028\\u2029\\ud800-\\udfff]"
 )
 _OTHER_SUFFIXES = (".json", ".xlsx", ".xls", ".feather", ".arrow", ".html")
@@ -36,13 +36,13 @@ class Answers:
     """The content and the format of the predictions to write."""
 
     decision: Decision
-    format: str  # csv, tsv, jsonl, or lines: labels without a header
+    format: str  # "csv", "tsv", "jsonl", or "lines" for labels without a header
     scores: bool
     probability: bool
 
     @staticmethod
     def format_for(output: str, input_format: str) -> str:
-        """Choose the format by the name of the output; stdout has the format of the input."""
+        """Return the format that the name of the output implies; stdout has the format of the input."""
         format = format_of(output)
         if format == "parquet":
             raise ValueError(f"{output}: predictions are written as CSV, TSV or JSON lines, not as Parquet")
@@ -73,7 +73,7 @@ class Answers:
         return _format_line(["prediction", *self._columns], _DELIMITERS[self.format]).encode()
 
     def lines(self, raw: Numbers) -> bytes:
-        """Format one line per record, given scores of shape (records, scores)."""
+        """Return one line per record, given scores of shape (records, scores)."""
         decision = self.decision
         numbers = [decision.decide(raw).reshape(len(raw), -1)] if self.scores else []
         numbers += [decision.probabilities(raw)] if self.probability else []
@@ -130,7 +130,7 @@ class Answers:
 
 
 def _escape_controls(label: str) -> str:
-    """Escape control characters, which could end a line or move the cursor of a terminal."""
+    """Return a label with escaped control characters, which could end a line or move a terminal's cursor."""
     return _CONTROL_CHARACTERS.sub(lambda match: match[0].encode("unicode_escape").decode(), label)
 
 
@@ -142,7 +142,7 @@ def _format_line(fields: list[str], delimiter: str) -> str:
 
 @contextmanager
 def open_answers(output: str | None, answers: Answers | None) -> Iterator[Callable[[Numbers], None]]:
-    """Yield a function that writes predictions, to stdout or to a file that appears when it is complete."""
+    """Yield a function that writes predictions to stdout, or to a file that appears when it is complete."""
     if output is None or answers is None:
         yield lambda _: None
         return
@@ -153,6 +153,6 @@ def open_answers(output: str | None, answers: Answers | None) -> Iterator[Callab
         def write_predictions(raw: Numbers) -> None:
             write(answers.lines(raw))
             if stream is not None:
-                stream.flush()  # a process that reads stdout may be waiting for these lines
+                stream.flush()  # another process may be waiting for these lines
 
         yield write_predictions

@@ -24,7 +24,7 @@ from unkernel.measures.number_format import format_count
 from unkernel.records.files import Block
 from unkernel.records.files.json_lines import parse_record
 
-_ARGUMENT_NAME = "the record"  # the name of a record on the command line, in messages
+_ARGUMENT_NAME = "the record"  # what a record on the command line is called in messages
 
 
 def explain_record(
@@ -84,7 +84,7 @@ def _read_record(
 
 
 def _warn_about_unknown_keys(opened: OpenedRecords, record: dict[str, Any]) -> None:
-    """Warn about a key that the model does not know; in a record typed by hand, it may be misspelt."""
+    """Warn about a key that the model does not know: in a record typed by hand, it may be misspelt."""
     columns = opened.classifier.plan.columns
     unknown = [name for name in record if name not in columns and name != opened.target]
     if unknown and opened.classifier.plan.ignores_unknown_keys:
@@ -97,7 +97,7 @@ def _is_binary(opened: OpenedRecords, record: dict[str, Any]) -> bool:
 
 
 def open_as_rows(path: Path) -> tuple[OpenedRecords, Opened]:
-    """Open a model of records; return it with the model of rows inside."""
+    """Open a model of records; return it together with the model of rows inside."""
     opened = open_record_model(path)
     classifier = opened.classifier.classifier
     return opened, Opened(path, classifier.model, classifier, stored_tables=True)

@@ -1,4 +1,4 @@
-"""Importances of the columns of a model for the records of a file, for JSON."""
+"""Compute the importances of a model's columns on the records of a file, for JSON."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MAX_RECORDS = 10_000
 def compute_shares(opened: OpenedRecords, file: str, *, quiet: bool) -> dict[str, Any]:
     """Return the share of each column and pair of columns in the variance of the score.
 
-    At most 10,000 records are used: the first of the file.
+    At most the first 10,000 records of the file are used.
     """
     check_records(opened)
     classifier = opened.classifier

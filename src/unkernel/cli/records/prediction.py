@@ -1,4 +1,4 @@
-"""``unkernel predict`` and ``unkernel evaluate`` of records, block by block in constant memory."""
+"""``unkernel predict`` and ``unkernel evaluate`` for records, block by block in constant memory."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from unkernel.cli.terminal.standard_streams import STANDARD_STREAM
 
 
 class _Comparison:
-    """The scores and labels of all records, if the file has labels."""
+    """Collects the scores and labels of all records, if the file has labels."""
 
     def __init__(self, target: str | None) -> None:
         self._target = target or ""
@@ -60,7 +60,7 @@ class _Comparison:
         return f"not all records have a label in column {self._target!r}"
 
     def measure(self, decision: Any) -> dict[str, Any]:
-        """Return the measures of quality; if labels are missing, return a note that says so."""
+        """Return the measures of quality or, if labels are missing, a note with the reason."""
         if not self._complete or not self._codes:
             return {"accuracy_note": f"not known: {self._explain_missing_labels()}"}
         scores, labels = np.concatenate(self._scores), to_labels(list(self._label_codes))
@@ -72,7 +72,7 @@ class _Comparison:
         class_indices = _match_classes(labels, decision.classes)
         if class_indices is None:
             return compare_classes(decision, scores, labels[codes], "record")
-        # Numbers are faster to compare than texts.
+        # Compare numbers, because this is faster than comparing strings.
         numbered = replace(decision, classes=np.arange(len(decision.classes)))
         measures = compare_classes(numbered, scores, class_indices[codes], "record")
         if measures["positive_class"] is not None:
@@ -81,7 +81,7 @@ class _Comparison:
 
 
 def _match_classes(labels: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.intp] | None:
-    """Return the class index of each label; None if one is unknown, or the classes are not sorted."""
+    """Return the class index of each label; None if a label is unknown, or the classes are not sorted."""
     if labels.dtype.kind not in "biuf" or classes.dtype.kind not in "biuf":
         labels, classes = labels.astype(str), classes.astype(str)
     if not np.isin(labels, classes).all() or (np.sort(classes) != classes).any():
@@ -92,7 +92,7 @@ def _match_classes(labels: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.in
 def answer_records(
     request: Request, data: str, output: str | None, threads: int, display: Display
 ) -> dict[str, Any]:
-    """Predict the records of a file, write the answers, and compare them with the labels; for JSON."""
+    """Predict the records of a file, write the predictions, and return their quality for JSON."""
     row_options = {"--ndcg-at": request.ndcg_at, "--zero-based": request.zero_based}
     refuse_options(request.model, row_options, ROWS_NOT_RECORDS)
     start = time.perf_counter()
@@ -109,7 +109,7 @@ def answer_records(
         if output is not None:
             format = Answers.format_for(output, file.format)
             answers = Answers(classifier.decision, format, request.scores, request.probability)
-        blocks = read_blocks(opened, file, threads)  # checks the columns before anything is written
+        blocks = read_blocks(opened, file, threads)  # raises errors about columns before anything is written
         with open_answers(output, answers) as write:
             for block in blocks:
                 read_end = time.perf_counter()

@@ -1,1 +1,1 @@
-"""Text and tables that commands print, from descriptions in the form of their JSON."""
+"""Print text and tables, given descriptions in the same form as the commands' JSON."""

@@ -1,4 +1,4 @@
-"""The engines that compiling tried, as a table."""
+"""Print the engines that ``compile`` tried, as a table."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _CHOSEN = "←"
 
 def print_candidates(candidates: Sequence[dict[str, Any]]) -> None:
     """Print the engines that were tried, and mark the chosen one."""
-    # Columns with a minimum width stay on a narrow terminal.
+    # A minimum width keeps a column visible on a narrow terminal.
     table = new_table(
         *(name_column("engine", 9), name_column("details"), number_column("size")),
         *(number_column("µs/row", 6), name_column("", 1), name_column("result"), "note"),

@@ -14,7 +14,7 @@ from unkernel.measures.number_format import format_count
 
 
 def print_explanation(result: dict[str, Any]) -> None:
-    """Print the parts of a score."""
+    """Print the contributions to a score."""
     if "decisions" in result:
         from unkernel.cli.render.decisions import print_decisions
 

@@ -37,7 +37,7 @@ def _format_bytes(description: dict[str, Any]) -> str:
     return f"{format_size(description['file_bytes'])} in the file{no_digests}{compiled}"
 
 
-_ONLY_IN_JSON = ("parameters", "feature_names", "records", "history")  # too long to print
+_ONLY_IN_JSON = ("parameters", "feature_names", "records", "history")  # these entries are too long to print
 
 
 def _print_origin(origin: dict[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""Descriptions of models, as text."""
+"""Describe models in text."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _SCHEMES = {
 
 
 def model_facts(description: dict[str, Any]) -> dict[str, str]:
-    """Return the facts of a model from its :func:`~unkernel.cli.inputs.models.describe`."""
+    """Return texts about a model, given the result of :func:`~unkernel.cli.inputs.models.describe`."""
     if "support_trees" in description:
         return _tree_facts(description)
     facts = {"kind": format_kind(description)}
@@ -63,7 +63,7 @@ def _format_normalisation(description: dict[str, Any]) -> str:
 
 
 def format_kind(description: dict[str, Any]) -> str:
-    """Return the kind of a model, and the program that wrote its file if that is not unkernel."""
+    """Return the kind of a model, and the program that wrote its file unless this is unkernel."""
     if "basis" in description:
         return (
             f"{description['kind']} ({'sets of features' if description['basis'] == 'sets' else 'monomials'})"
@@ -114,10 +114,10 @@ def format_kernel(description: dict[str, Any]) -> str:
 
 
 def format_exactness(exact: bool) -> str:
-    """Return whether an engine gives the exact scores of its model, in words."""
+    """Return a word that states whether an engine gives the exact scores of its model."""
     return "exact" if exact else "APPROXIMATE"
 
 
 def format_trie(trie: dict[str, int]) -> str:
-    """Return the size of the prefix trie, in words."""
+    """Return a text with the size of the prefix trie."""
     return f"{format_count(trie['nodes'], 'node')} of at most {trie['limit']:,}, {format_size(trie['bytes'])}"

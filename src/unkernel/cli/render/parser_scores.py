@@ -1,4 +1,4 @@
-"""Accuracy of a parser, as text."""
+"""Describe the accuracy of a parser in text."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from unkernel.parsing.text.result import TITLES
 
 
 def result_facts(result: dict[str, Any]) -> dict[str, str]:
-    """Return the main measures of :func:`~unkernel.cli.inputs.parsers.describe_result`."""
+    """Return texts with the main measures in a result of ``describe_result``."""
     if "tokens" in result and "words" in result:
         return _text_facts(result)
     if "uas" in result:
@@ -70,7 +70,7 @@ def _format_speed(result: dict[str, Any], words_per_second: float) -> str:
 
 
 def print_labels(result: dict[str, Any]) -> None:
-    """Print one line per relation or type of chunk; nothing for bunsetsu, which have no labels."""
+    """Print one line per relation or chunk type; print nothing for bunsetsu, which have no labels."""
     if "per_label" in result:
         _print_relations(result["per_label"])
     elif "per_type" in result:

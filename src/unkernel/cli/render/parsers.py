@@ -1,4 +1,4 @@
-"""Descriptions of parsers, as text."""
+"""Describe parsers in text."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _ERROR_RATES = {"moves": "wrong_moves", "labels": "wrong_labels", "sentences": "
 
 
 def parser_facts(description: dict[str, Any]) -> dict[str, str]:
-    """Return the facts of a parser from its description, with sums over the parts of each kind."""
+    """Return texts about a parser, given its description; counts are summed over parts of the same kind."""
     parameters = description["parameters"]
     facts = {"kind": f"{registry.list_kinds()[description['kind']].description} ({description['parser']})"}
     if "degree" in parameters:
@@ -86,7 +86,7 @@ def print_parser_training(result: dict[str, Any]) -> None:
 
 
 def _format_epochs(result: dict[str, Any]) -> str:
-    """Describe the epochs that were kept, one per run."""
+    """Return a text about the epochs that were kept, one per run."""
     best = result["best_epochs"]
     best_epochs = [epoch for epoch in result["epochs"] if best[epoch["run"] - 1] == epoch["epoch"]]
     error_rates = {

@@ -10,7 +10,7 @@ from unkernel.cli.terminal.standard_streams import STANDARD_STREAM
 
 
 def prediction_facts(result: dict[str, Any]) -> dict[str, str]:
-    """Describe the quality and the speed of predictions, and name the file that they were written to."""
+    """Return texts about the quality, the speed and the output file of predictions."""
     speed, seconds, unit = result["rows_per_second"], result["seconds"], result["unit"]
     facts = {f"{unit}s": f"{result['rows']:,}"} | _quality_facts(result, unit)
     facts["scoring"] = f"{speed['scoring']:,.0f} {unit}s/s ({format_seconds(seconds['scoring'])})"

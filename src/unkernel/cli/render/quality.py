@@ -1,4 +1,4 @@
-"""Quality of predictions, as the commands print it."""
+"""Describe the quality of predictions in text."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from unkernel.measures.number_format import format_count, format_percent
 
 
 def class_facts(measures: dict[str, Any], unit: str = "row", prefix: str = "") -> dict[str, str]:
-    """Describe the measures of a classifier; `prefix`, such as "test ", is added to their names."""
+    """Return texts about the measures of a classifier; `prefix`, such as "test ", is added to names."""
     if measures["accuracy"] is None:
         return {f"{prefix}accuracy": measures["accuracy_note"] or "not known"}
     facts = {f"{prefix}accuracy": format_percent(measures["accuracy"])}
@@ -28,7 +28,7 @@ def class_facts(measures: dict[str, Any], unit: str = "row", prefix: str = "") -
 
 
 def rank_facts(measures: dict[str, Any], prefix: str = "") -> dict[str, str]:
-    """Describe the measures of a ranking; `prefix`, such as "test ", is added to their names."""
+    """Return texts about the measures of a ranking; `prefix`, such as "test ", is added to names."""
     share = measures["ordered_pairs"]
     if share is None:
         ordered = "not known: there is no pair to order"
@@ -55,7 +55,7 @@ def _ndcg_facts(measures: dict[str, Any] | None, prefix: str) -> dict[str, str]:
 
 
 def value_facts(measures: dict[str, Any], prefix: str = "") -> dict[str, str]:
-    """Describe the errors of a regression; `prefix`, such as "test ", is added to their names."""
+    """Return texts about the errors of a regression; `prefix`, such as "test ", is added to names."""
     r_squared = measures["r_squared"]
     return {
         f"{prefix}R squared": "not known: all values are equal" if r_squared is None else f"{r_squared:.4f}",

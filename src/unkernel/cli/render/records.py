@@ -1,4 +1,4 @@
-"""Columns of records, as a table."""
+"""Print the columns of records as tables."""
 
 from __future__ import annotations
 

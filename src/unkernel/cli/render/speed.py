@@ -9,7 +9,7 @@ from unkernel.cli.terminal.console import format_microseconds, format_size, prin
 
 
 def print_speed(result: dict[str, Any]) -> None:
-    """Print the times, and the data that they were measured on."""
+    """Print the measured times, and describe the data."""
     times, speeds, single_times = (
         result[name] for name in ("microseconds_per_row", "rows_per_second", "score_one_microseconds")
     )

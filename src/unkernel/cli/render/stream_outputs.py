@@ -1,4 +1,4 @@
-"""Writers of parsed sentences: columns, JSON, drawings for the terminal, and arcs in files."""
+"""Write parsed sentences: as columns, as JSON, as drawings for the terminal, or as arcs in files."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Sink = Callable[[Parsed], object]
 _OTHER_PICTURES = (".png", ".pdf", ".jpg", ".jpeg", ".gif")
 _PAGE = ".html"
 _PICTURE = ".svg"
-_NUMBERED_PICTURE = re.compile(rf"[0-9]{{6,}}\{_PICTURE}")  # in a folder
+_NUMBERED_PICTURE = re.compile(rf"[0-9]{{6,}}\{_PICTURE}")  # name of a picture in a folder
 _HEAD = """<!DOCTYPE html>
 <html><head><meta charset="utf-8"><title>{title}</title>
 <style>body {{ font-family: sans-serif; margin: 2em }} figure {{ margin: 0 0 2em; overflow-x: auto }}</style>
@@ -37,7 +37,7 @@ _TAIL = "</body></html>\n"
 
 @contextlib.contextmanager
 def write_columns(output: str) -> Iterator[Sink]:
-    """Yield a function that writes the input lines with the answers."""
+    """Yield a function that writes the input lines with the annotation filled in."""
     with _open_output(output) as write:
         yield lambda parsed: write(parsed.data)
 
@@ -55,7 +55,7 @@ def write_drawings(output: str) -> Iterator[Sink]:
 
 @contextlib.contextmanager
 def write_objects(output: str) -> Iterator[Sink]:
-    """Yield a function that writes one JSON object per sentence and line."""
+    """Yield a function that writes one JSON object per sentence, each on a line."""
     with _open_output(output) as write:
         yield lambda parsed: write(
             "".join(map(_to_json_line, cast(Iterable[Sentence], parsed.corpus))).encode()
@@ -67,7 +67,7 @@ def _to_json_line(sentence: Sentence) -> str:
 
 
 def draw_sentence(sentence: Any, width: int | None) -> str:
-    """Draw the tree of a sentence for a terminal of this width, or write its chunks in brackets."""
+    """Return a drawing of a sentence: its tree, at most `width` cells wide, or its chunks in brackets."""
     return str(sentence.draw() if isinstance(sentence, ChunkSentence) else sentence.draw(width))
 
 
@@ -79,7 +79,7 @@ def write_arcs(path: Path) -> AbstractContextManager[Sink]:
 
 
 def check_arcs(path: Path, *inputs: str | Path, force: bool) -> None:
-    """Raise ``ValueError`` if pictures cannot be written to `path`; call this before parsing."""
+    """Raise ``ValueError`` if pictures cannot be written to `path`; to be called before parsing."""
     if path.suffix.lower() in (_PICTURE, _PAGE):
         check_output(path, *inputs, force=force)
     elif path.exists() and not path.is_dir():

@@ -54,7 +54,7 @@ def print_training(learner: Any, result: dict[str, Any]) -> None:
 
 
 def print_table_training(result: dict[str, Any]) -> None:
-    """Print the columns, the models that were compared, and the one that was kept."""
+    """Print the columns, the compared models, and the model that was kept."""
     print_columns(result["data"], result["columns"], result["target"])
     predicts_classes = result["task"] == "classes"
     numbers = map(number_column, ("C", "log loss" if predicts_classes else "RMSE", "time"))
@@ -88,7 +88,7 @@ def print_table_training(result: dict[str, Any]) -> None:
 
 
 def _find_best_trials(trials: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the best trial of each model, in the order of the models, with the time of all its trials."""
+    """Return the best trial of each model, in the order of the models, with the total time of its trials."""
     best: dict[str, dict[str, Any]] = {}
     for trial in trials:
         previous = best.get(trial["model"])
@@ -100,12 +100,12 @@ def _find_best_trials(trials: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def name_measure(name: str) -> str:
-    """Return the name of a measure as tables show it."""
+    """Return the name of a measure for tables."""
     return _NAMES.get(name, name.replace("_", " "))
 
 
 def format_mean(name: str, summary: dict[str, Any], *, in_percent: bool = False) -> str:
-    """Format a mean with the standard deviation between folds, if there are several."""
+    """Return the text of a mean, with the standard deviation if there are several folds."""
     mean, std = summary["mean"], summary["std"]
     if in_percent or name in _SHARES:
         factor = 1 if in_percent else 100

@@ -15,7 +15,7 @@ from rich.text import Text
 
 
 def results() -> Console:
-    """Return a console on stdout. It is created for each call, because tests may replace stdout."""
+    """Return a console on stdout. Each call creates a new one, because tests may replace stdout."""
     return Console(highlight=False, soft_wrap=True)
 
 
@@ -42,7 +42,7 @@ def note(text: str) -> None:
 
 
 def flatten(text: str) -> str:
-    """Put text on one line; escape characters that could move a terminal's cursor."""
+    """Return text on one line, with escapes for characters that could move a terminal's cursor."""
     joined = re.sub(r"[ \t\r\n]+", " ", text.strip())
     return "".join(
         character if character.isprintable() else character.encode("unicode_escape").decode()
@@ -51,7 +51,7 @@ def flatten(text: str) -> str:
 
 
 def print_json(result: Mapping[str, Any]) -> None:
-    """Print one object on one line; NaN and infinity become null."""
+    """Print an object as JSON on one line; NaN and infinity become null."""
     print(json.dumps(_replace_infinite(result), allow_nan=False, ensure_ascii=False), file=sys.stdout)
 
 
@@ -77,12 +77,12 @@ def format_seconds(duration: float) -> str:
 
 
 def format_microseconds(duration: float) -> str:
-    """Format a number with three digits, without its unit."""
+    """Return the text of a number with three digits, without the unit."""
     return f"{duration:,.0f}" if duration >= 1000 else f"{duration:#.3g}".rstrip(".")
 
 
 def format_value(value: Any, digits: int = 6) -> str:
-    """Format a parameter or a fact; numbers have at most `digits` digits."""
+    """Return the text of a value; numbers have at most `digits` digits."""
     return f"{value:.{digits}g}" if isinstance(value, float) else str(value)
 
 
@@ -101,7 +101,7 @@ def peak_memory() -> int | None:
 
 
 def rate(count: int, duration: float) -> float:
-    """Return the count per second; if no time has passed, NaN, or 0 for a count of 0."""
+    """Return `count` per second. If no time has passed, return NaN, or 0 for a count of 0."""
     if duration > 0:
         return count / duration
     return math.nan if count else 0.0

@@ -1,4 +1,4 @@
-"""Progress: bars on a terminal, one line per second with --verbose, else nothing."""
+"""Show progress: bars on a terminal, one line per second with --verbose, otherwise nothing."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _CONVERGING_STAGES = ("training", "sampling")
 
 
 class Display:
-    """Shows the progress of reading, training and compiling on stderr, and clears it at the end."""
+    """Shows the progress of reading, training and compiling on stderr; clears the display at the end."""
 
     def __init__(self, *, quiet: bool = False, verbose: bool = False) -> None:
         console = messages()
@@ -59,12 +59,12 @@ class Display:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if not self._bars.disable:  # even when disabled, older versions of Rich print an empty line
+        if not self._bars.disable:  # older versions of Rich print an empty line even if disabled
             self._bars.stop()
 
     @contextlib.contextmanager
     def show_reading(self, name: str) -> Iterator[IO[bytes]]:
-        """Open a file, and show how much of it has been read; ``-`` is stdin."""
+        """Open a file, and show how much of it has been read; ``-`` means stdin."""
         self._print_line(f"reading {name}")
         path = stdin_path() if name == STANDARD_STREAM else Path(name)
         with path.open("rb") as file:
@@ -83,7 +83,7 @@ class Display:
 
     @contextlib.contextmanager
     def show_attempts(self, description: str) -> Iterator[Callable[[str], None]]:
-        """Yield a function that shows the current attempt, in words."""
+        """Yield a function that shows a description of the current attempt."""
         self._print_line(description)
         task = self._bars.add_task(description, total=None, text="")
         yield lambda text: self._bars.update(task, text=text)
@@ -122,7 +122,7 @@ class Display:
 
     @contextlib.contextmanager
     def show_training(self, tol: float, step: str = "epoch") -> Iterator[Callable[[TrainingProgress], None]]:
-        """Yield a function that shows the progress of a learner, in a bar that never goes back."""
+        """Yield a function that shows the progress of a learner in a bar; the bar never moves back."""
         self._print_line("training")
         task = self._bars.add_task("training", total=1.0, text="")
         done = 0.0
@@ -169,7 +169,7 @@ class Display:
 
 
 def share_done(progress: TrainingProgress, tol: float) -> float:
-    """Estimate the share of training that is done: the gap shrinks about geometrically, from 1 to `tol`."""
+    """Return the estimated share of training that is done: the gap shrinks geometrically from 1 to `tol`."""
     gap = min(max(float(progress.relative_gap), tol), 1.0)
     current = math.log(gap) / math.log(tol) if progress.stage in _CONVERGING_STAGES and tol < 1 else 0.0
     return min((int(progress.finished) + current) / max(int(progress.problems), 1), 1.0)

@@ -1,4 +1,4 @@
-"""Standard input and output as files: their name on the command line, the path of stdin, bytes for stdout."""
+"""Use standard input and output like files: their name in arguments, a path for stdin, bytes for stdout."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def stdin_path() -> Path:
 
 
 class _TextSink:
-    """Writes UTF-8 to the text stream that has replaced stdout (``contextlib.redirect_stdout``, say)."""
+    """Writes UTF-8 to a text stream that has replaced stdout, as ``contextlib.redirect_stdout`` does."""
 
     def write(self, data: bytes) -> int:
         sys.stdout.write(data.decode())
@@ -35,5 +35,5 @@ class _TextSink:
 
 
 def stdout_bytes() -> BinaryIO:
-    """Return stdout as a stream of bytes, even if it was replaced by a stream of text."""
+    """Return stdout as a stream of bytes, even if a stream of text has replaced it."""
     return getattr(sys.stdout, "buffer", None) or cast(BinaryIO, _TextSink())

@@ -1,4 +1,4 @@
-"""Tables on stdout."""
+"""Print tables on stdout."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from rich.text import Text
 
 from unkernel.cli.terminal.console import flatten, results
 
-_FILE_WIDTH = 100_000  # characters; in a file, no cell should be cut or wrapped
+_FILE_WIDTH = 100_000  # in characters; wide enough that no cell is cut or wrapped in a file
 
 
 class _PlainTable(Table):
-    """A table that shows names from files as they are, without markup, and escapes control characters."""
+    """A table that shows names from files literally, not as markup, and escapes control characters."""
 
     def add_row(self, *cells: Any, **settings: Any) -> None:
         super().add_row(*map(_to_plain_text, cells), **settings)
@@ -30,12 +30,12 @@ def _to_plain_text(cell: Any) -> Any:
 
 
 def new_table(*columns: Column | str) -> Table:
-    """Return a table with these columns; texts in columns without settings wrap."""
+    """Return a table with these columns; columns given only by title wrap their text."""
     return _PlainTable(*columns, box=None, pad_edge=False, padding=(0, 1), header_style="cyan")
 
 
 def name_column(title: str, min_width: int | None = None) -> Column:
-    """Return a column of names, which do not wrap."""
+    """Return a column of names, without wrapping."""
     return Column(title, no_wrap=True, min_width=min_width)
 
 
