@@ -245,7 +245,7 @@ class Journal:
         return self._stamps.get(Path(part.output).name) == stamp and Path(part.output).exists()
 
     def begin(self, parts: Sequence[Part]) -> None:
-        """Add parts to the journal as unfinished; raise an error if this would replace another run's files."""
+        """Add parts to the journal as unfinished; refuse to replace files of another run."""
         for part in parts:
             if not self._force and Path(part.output).name not in self._stamps:
                 check_output(Path(part.output), force=False)
