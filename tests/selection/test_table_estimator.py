@@ -248,3 +248,45 @@ def test_the_majority_predicts_shares_and_means() -> None:
 def test_the_penalty_grows_with_the_square_root_of_the_records(fitted: TableEstimator) -> None:
     assert scale_cost(fitted.best_, 400) == fitted.best_.C
     assert scale_cost(fitted.best_, 240_000) == fitted.best_.C / 2
+
+
+# --- Class weights --------------------------------------------------------------------------------------
+
+
+def make_rare(count: int = 300) -> tuple[pd.DataFrame, np.ndarray[Any, Any]]:
+    """Return people of whom few have the class "yes"."""
+    people, _ = make_people(count)
+    risk = np.where(people["age"] > 55, 0.3, 0.05)
+    return people, np.where(np.random.default_rng(1).random(count) < risk, "yes", "no")
+
+
+@pytest.mark.parametrize("class_weight", ["balanced", {"yes": 6.0, "no": 0.5}])
+def test_class_weights_are_weights_of_records(class_weight: Any) -> None:
+    people, y = make_rare()
+    estimator = TableEstimator(class_weight=class_weight).fit(people, y)
+    shares = {label: float(np.mean(y == label)) for label in ("no", "yes")}
+    factors = {label: 0.5 / share for label, share in shares.items()}
+    weight_of = factors if class_weight == "balanced" else class_weight
+    weight = np.array([weight_of[label] for label in y])
+    encoder, learner = estimator.pipeline_[0], estimator.pipeline_[-1]
+    twin = PolyLogisticRegression(**learner.get_params() | {"class_weight": weight_of})
+    twin.fit(encoder.transform(people), y)
+    np.testing.assert_allclose(
+        estimator.predict_proba(people), twin.predict_proba(encoder.transform(people)), atol=1e-3
+    )
+    # The loss of the majority is that of weighted shares.
+    total = {label: weight[y == label].sum() / weight.sum() for label in ("no", "yes")}
+    expected = log_loss(y, [[total["no"], total["yes"]]] * len(y), sample_weight=weight)
+    assert estimator.trials_[0].loss == pytest.approx(expected, rel=0.01)
+    plain = TableEstimator().fit(people, y)
+    assert (estimator.predict(people) == "yes").sum() > (plain.predict(people) == "yes").sum()
+
+
+def test_impossible_class_weights_are_refused() -> None:
+    people, y = make_rare()
+    with pytest.raises(ValueError, match="classes that do not occur"):
+        TableEstimator(class_weight={"perhaps": 2.0}).fit(people, y)
+    with pytest.raises(ValueError, match="class_weight is for classes"):
+        TableEstimator(class_weight="balanced").fit(people, people["size"])
+    with pytest.raises(ValueError, match="class_weight"):
+        TableEstimator(class_weight="heavy").fit(people, y)

@@ -80,12 +80,28 @@ class EncodedTable:
     divided, scaled : csr_matrix of shape (n_records, n_features)
         With numbers divided into intervals, and with numbers scaled.
     y : ndarray of shape (n_records,)
+    class_weight : dict, default=None
+        Weight of each class, in training and in the loss; None means equal weights.
     """
 
     task: Task
     divided: Any
     scaled: Any
     y: NDArray[Any]
+    class_weight: dict[Any, float] | None = None
+
+    def weights_of(self, records: NDArray[np.intp]) -> NDArray[np.float64]:
+        """Return the weights of some records."""
+        if self.class_weight is None:
+            return np.ones(len(records))
+        return np.array([self.class_weight[label] for label in self.y[records].tolist()])
+
+    def parameters_for(self, records: NDArray[np.intp]) -> dict[str, Any]:
+        """Return the parameters with which a learner weighs the classes of some records."""
+        if self.class_weight is None:
+            return {}
+        labels = np.unique(self.y[records]).tolist()
+        return {"class_weight": {label: self.class_weight[label] for label in labels}}
 
     def rows_for(self, family: Family) -> Any:
         """Return the rows that the models of a family learn from."""
@@ -183,8 +199,15 @@ def _follow_path(
     table: EncodedTable, family: Family, folds: list[Fold], deadline: Deadline, n_jobs: int | None
 ) -> Iterator[Trial]:
     learners = [
-        family.make(C=family.Cs[0], warm_start=True, tol=_SEARCH_TOL, n_jobs=n_jobs, random_state=0)
-        for _ in folds
+        family.make(
+            C=family.Cs[0],
+            warm_start=True,
+            tol=_SEARCH_TOL,
+            n_jobs=n_jobs,
+            random_state=0,
+            **table.parameters_for(train),
+        )
+        for train, _ in folds
     ]
     rows = table.rows_for(family)
     seconds = 0.0
@@ -195,8 +218,8 @@ def _follow_path(
         losses = []
         for learner, (train, held_out) in zip(learners, folds, strict=True):
             fit(learner.set_params(C=C), rows[train], table.y[train])
-            losses.append(_measure(table.task, learner, rows[held_out], table.y[held_out]))
-        loss = float(np.average(losses, weights=[len(held_out) for _, held_out in folds]))
+            losses.append(_measure(table, learner, rows, held_out))
+        loss = _average(losses, table, folds)
         seconds = 2 * (time.monotonic() - began)  # the next C takes longer
         yield Trial(family.name, C, loss, time.process_time() - begin, family)
 
@@ -220,10 +243,18 @@ def fit(learner: Any, rows: Any, y: NDArray[Any]) -> None:
     learner._set_model(replace(learner.model_, intercept=learner.model_.intercept + mean))
 
 
-def _measure(task: Task, learner: Any, rows: Any, y: NDArray[Any]) -> float:
-    if task == "numbers":
-        return float(np.sqrt(np.mean((learner.predict(rows) - y) ** 2)))
-    return _log_loss(learner.classes_, learner.predict_proba(rows), y)
+def _measure(table: EncodedTable, learner: Any, rows: Any, held_out: NDArray[np.intp]) -> float:
+    y = table.y[held_out]
+    if table.task == "numbers":
+        return float(np.sqrt(np.mean((learner.predict(rows[held_out]) - y) ** 2)))
+    probabilities = learner.predict_proba(rows[held_out])
+    return _log_loss(learner.classes_, probabilities, y, table.weights_of(held_out))
+
+
+def _average(losses: list[float], table: EncodedTable, folds: list[Fold]) -> float:
+    """Return the mean of the losses of all folds, by the weights of their held-out records."""
+    totals = [table.weights_of(held_out).sum() for _, held_out in folds]
+    return float(np.average(losses, weights=totals))
 
 
 def measure_majority(table: EncodedTable, folds: list[Fold]) -> Trial:
@@ -234,16 +265,22 @@ def measure_majority(table: EncodedTable, folds: list[Fold]) -> Trial:
         if table.task == "numbers":
             losses.append(float(np.sqrt(np.mean((targets - y.mean()) ** 2))))
         else:
-            classes, counts = np.unique(y, return_counts=True)
-            probabilities = np.tile(counts / counts.sum(), (len(targets), 1))
-            losses.append(_log_loss(classes, probabilities, targets))
-    weights = [len(held_out) for _, held_out in folds]
-    return Trial(BASELINES[table.task], None, float(np.average(losses, weights=weights)), 0.0)
+            classes, codes = np.unique(y, return_inverse=True)
+            totals = np.bincount(codes, weights=table.weights_of(train))
+            probabilities = np.tile(totals / totals.sum(), (len(targets), 1))
+            losses.append(_log_loss(classes, probabilities, targets, table.weights_of(held_out)))
+    return Trial(BASELINES[table.task], None, _average(losses, table, folds), 0.0)
 
 
-def _log_loss(classes: NDArray[Any], probabilities: NDArray[np.float64], y: NDArray[Any]) -> float:
+def _log_loss(
+    classes: NDArray[Any],
+    probabilities: NDArray[np.float64],
+    y: NDArray[Any],
+    weights: NDArray[np.float64],
+) -> float:
     """Return the mean log loss; a class that was not in training has the least probability of a float."""
     columns = np.searchsorted(classes, y).clip(max=len(classes) - 1)
     of_target = probabilities[np.arange(len(y)), columns]
     known = classes[columns] == y
-    return float(-np.mean(np.log(np.where(known, of_target, 0.0).clip(min=np.finfo(float).eps))))
+    losses = -np.log(np.where(known, of_target, 0.0).clip(min=np.finfo(float).eps))
+    return float(np.average(losses, weights=weights))

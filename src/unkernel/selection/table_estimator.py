@@ -20,6 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from unkernel.data.frames import frame_of
 from unkernel.engines import RecordClassifier, compile
+from unkernel.learners.targets import compute_class_weights
 from unkernel.records import RecordEncoder
 from unkernel.selection.candidates import Family, list_families
 from unkernel.selection.search import Deadline, EncodedTable, Trial, fit, scale_cost, search
@@ -55,6 +56,11 @@ class TableEstimator(BaseEstimator):  # type: ignore[misc]
     min_count : int, default=None
         Smallest number of records for a category or word to get its own feature. None means 1, or 3 if a
         column holds texts.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes, in training and in the loss that compares models; "balanced" gives all classes
+        the same total weight. The probabilities are then those of a table in which records occur as often as
+        they weigh. For costs of mistakes, a threshold is better: see
+        :meth:`unkernel.engines.RecordClassifier.with_threshold`.
     max_seconds : float, default=None
         Time after which no further model is tried. Fitting the best model to all records comes on top of it.
         With None, the result depends on the data alone.
@@ -105,6 +111,7 @@ class TableEstimator(BaseEstimator):  # type: ignore[misc]
         "task": [StrOptions(set(TASKS))],
         "kinds": [Mapping, None],
         "min_count": [Interval(Integral, 1, None, closed="left"), None],
+        "class_weight": [dict, StrOptions({"balanced"}), None],
         "max_seconds": [Interval(Real, 0, None, closed="neither"), None],
         "n_jobs": [Integral, None],
         "random_state": [Interval(Integral, 0, 2**32 - 1, closed="both")],
@@ -117,6 +124,7 @@ class TableEstimator(BaseEstimator):  # type: ignore[misc]
         task: str = "auto",
         kinds: Mapping[str, str] | None = None,
         min_count: int | None = None,
+        class_weight: dict[Any, float] | str | None = None,
         max_seconds: float | None = None,
         n_jobs: int | None = None,
         random_state: int = 0,
@@ -125,6 +133,7 @@ class TableEstimator(BaseEstimator):  # type: ignore[misc]
         self.task = task
         self.kinds = kinds
         self.min_count = min_count
+        self.class_weight = class_weight
         self.max_seconds = max_seconds
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -171,7 +180,8 @@ class TableEstimator(BaseEstimator):  # type: ignore[misc]
         deadline = Deadline(self.max_seconds)
         targets = check_targets(y, self.task)
         self.task_: Task = find_task(targets) if self.task == "auto" else self.task  # type: ignore[assignment]
-        encoders, table = self._encode(X, targets)
+        weights = self._compute_class_weights(targets)
+        encoders, table = self._encode(X, targets, weights)
         self.trials_ = search(
             table,
             list_families(self.task_),
@@ -196,7 +206,19 @@ class TableEstimator(BaseEstimator):  # type: ignore[misc]
         self.seconds_ = time.perf_counter() - start
         return self
 
-    def _encode(self, X: Any, y: NDArray[Any]) -> tuple[dict[bool, RecordEncoder], EncodedTable]:
+    def _compute_class_weights(self, y: NDArray[Any]) -> dict[Any, float] | None:
+        """Return the weight of each class; None for equal weights."""
+        if self.class_weight is None:
+            return None
+        if self.task_ == "numbers":
+            raise ValueError("class_weight is for classes, and the target is predicted as numbers")
+        classes, codes = np.unique(y, return_inverse=True)
+        factors = compute_class_weights(self.class_weight, classes, codes.astype(np.int32), None)
+        return dict(zip(classes.tolist(), factors, strict=True))
+
+    def _encode(
+        self, X: Any, y: NDArray[Any], class_weight: dict[Any, float] | None
+    ) -> tuple[dict[bool, RecordEncoder], EncodedTable]:
         """Encode the records with numbers divided into intervals, and with numbers scaled."""
         divide = RecordEncoder(kinds=self.kinds, min_count=self.min_count or 1, n_jobs=self.n_jobs)
         divided = divide.fit_transform(X)
@@ -210,14 +232,15 @@ class TableEstimator(BaseEstimator):  # type: ignore[misc]
             raise ValueError(f"{divided.shape[0]} records are too few: comparing models needs {_MIN_RECORDS}")
         scaled_kinds = {name: "number" if kind == "binned" else kind for name, kind in divide.kinds_.items()}
         scale = RecordEncoder(kinds=scaled_kinds, min_count=divide.min_count, n_jobs=self.n_jobs)
-        table = EncodedTable(self.task_, divided, scale.fit_transform(X), y)
+        table = EncodedTable(self.task_, divided, scale.fit_transform(X), y, class_weight)
         return {False: divide, True: scale}, table
 
     def _fit_best(self, encoders: dict[bool, RecordEncoder], table: EncodedTable) -> Pipeline:
         family = self.best_.family
         assert isinstance(family, Family)
         C = scale_cost(self.best_, len(table.y))
-        learner = family.make(C=C, n_jobs=self.n_jobs, random_state=0)
+        options = {"class_weight": self.class_weight} if self.task_ == "classes" else {}
+        learner = family.make(C=C, n_jobs=self.n_jobs, random_state=0, **options)
         fit(learner, table.rows_for(family), table.y)
         return Pipeline([("encoder", encoders[family.scales_numbers]), ("learner", learner)])
 

@@ -238,6 +238,7 @@ def _make_table_command() -> Any:
         "minutes": (train_options.Minutes, None),
         "seed": (train_options.HeldOutSeed, None),
         "min_count": (train_options.MinCount, None),
+        "class_weight": (train_options.ClassWeight, None),
         **_THRESHOLD_PARTS,
         "jobs": (shared_options.Jobs, None),
         "test": (shared_options.TestFile, None),

@@ -78,7 +78,7 @@ class Learner(ABC):
         if "random_state" in names:
             parameters = {"random_state": 0} | parameters
         if "class_weight" in parameters:
-            parameters["class_weight"] = _parse_class_weight(parameters["class_weight"], self.label)
+            parameters["class_weight"] = parse_class_weight(parameters["class_weight"], self.label)
         return parameters | {"n_jobs": jobs}
 
     @staticmethod
@@ -179,7 +179,8 @@ def describe_gap(result: dict[str, Any], iterations: str) -> str:
     return f"{result['gap']:.2e} (asked for {result['tol']:g}) after {iterations}"
 
 
-def _parse_class_weight(text: str, parse_label: Callable[[str], Any]) -> dict[Any, float] | str:
+def parse_class_weight(text: str, parse_label: Callable[[str], Any]) -> dict[Any, float] | str:
+    """Parse ``balanced``, or a list of classes and weights such as ``1=2.5,-1=1``."""
     if text == "balanced":
         return text
     pairs = [pair.rpartition("=") for pair in text.split(",")]

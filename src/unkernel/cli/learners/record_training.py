@@ -80,11 +80,12 @@ class RecordOptions:
 def adapt_to_records(learner_type: Any) -> Any:
     """Return a learner adapted to records, whose labels may be strings."""
     return type(
-        learner_type.__name__, (learner_type,), {"unit": "record", "label": staticmethod(_parse_label)}
+        learner_type.__name__, (learner_type,), {"unit": "record", "label": staticmethod(parse_label)}
     )
 
 
-def _parse_label(text: str) -> Any:
+def parse_label(text: str) -> Any:
+    """Parse a class label of records: a number if possible, else the text."""
     try:
         return Learner.label(text)
     except ValueError:

@@ -14,7 +14,7 @@ from unkernel.cli.inputs.record_examples import RecordExamples
 from unkernel.cli.inputs.records import OpenedRecords, open_record_file
 from unkernel.cli.inputs.rows import describe_files
 from unkernel.cli.inputs.schemas import read_schema
-from unkernel.cli.learners.base import Learner
+from unkernel.cli.learners.base import Learner, parse_class_weight
 from unkernel.cli.learners.decision_thresholds import (
     check_labels,
     name_option,
@@ -29,6 +29,7 @@ from unkernel.cli.learners.record_training import (
     compile_records,
     expand_files,
     open_files,
+    parse_label,
     read_test,
 )
 from unkernel.cli.learners.regression import RegressionLearner
@@ -51,6 +52,7 @@ HELP = """Train the right model of a table: look at its columns, compare models,
     [dim]$[/dim] unkernel train adult.train.csv --target income -o income.uk --test adult.test.csv
     [dim]$[/dim] unkernel train flats.csv --target rent -o rent.uk --minutes 2
     [dim]$[/dim] unkernel train loans.csv --target default -o loans.uk --costs 1,5
+    [dim]$[/dim] unkernel train loans.csv --target default -o loans.uk --class-weight yes=5,no=1
     [dim]$[/dim] unkernel train scores.csv --target stars -o stars.uk --as numbers
     [dim]$[/dim] unkernel train table flats.csv --target rent -o rent.uk --json
     """
@@ -143,11 +145,12 @@ def _check_columns_of_test(file: str, table: TrainingTable, options: RecordOptio
 def _make_estimator(
     given: dict[str, Any], options: RecordOptions, table: TrainingTable, threads: int
 ) -> TableEstimator:
-    minutes = given.get("minutes")
+    minutes, weights = given.get("minutes"), given.get("class_weight")
     return TableEstimator(
         task=given["task"].value if "task" in given else "auto",
         kinds={name: kind for name, kind in options.kinds.items() if name in table.columns} or None,
         min_count=given.get("min_count"),
+        class_weight=None if weights is None else parse_class_weight(weights, parse_label),
         max_seconds=None if minutes is None else _SECONDS_PER_MINUTE * minutes,
         random_state=given.get("seed", 0),
         n_jobs=threads,

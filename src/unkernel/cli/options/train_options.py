@@ -199,6 +199,15 @@ MinCount = Annotated[
         help="Smallest number of records for a category or word to get its own feature.",
     ),
 ]
+ClassWeight = Annotated[
+    str | None,
+    _records(
+        "--class-weight",
+        metavar="WEIGHTS",
+        show_default="none",
+        help="Weights of the classes: balanced, or a list such as yes=5,no=1.",
+    ),
+]
 Calibrate = Annotated[
     int | None,
     _records(
