@@ -22,14 +22,15 @@ if TYPE_CHECKING:
     from unkernel.engines.trees.classifier import TreeClassifier
     from unkernel.models import TreeModel
 
-# Models that are larger than this, without tables, are checked when they are first needed.
+# Models that take more than this number of bytes, not counting tables, are checked when they are first
+# needed.
 _MAX_BYTES_CHECKED_AT_LOAD = 1 << 24
 
 
 def load(path: str | os.PathLike[str]) -> CompiledClassifier | TreeClassifier:
     """Read a compiled classifier or a model of rows or trees from a ``.uk`` file.
 
-    Like :func:`unkernel.load`, but files of parsers raise a ``FormatError``.
+    This function is like :func:`unkernel.load`, but files of parsers raise a ``FormatError``.
 
     Parameters
     ----------
@@ -44,7 +45,7 @@ def load(path: str | os.PathLike[str]) -> CompiledClassifier | TreeClassifier:
     Raises
     ------
     FormatError
-        If the file is damaged or holds something else.
+        If the file is damaged or has another kind.
 
     See Also
     --------
@@ -68,7 +69,7 @@ def load(path: str | os.PathLike[str]) -> CompiledClassifier | TreeClassifier:
 def make_classifier(
     name: str, arrays: dict[str, NDArray[Any]], settings: dict[str, Any], *, kind: Any
 ) -> CompiledClassifier | TreeClassifier:
-    """Make a classifier from the contents of the file `name`, and check them."""
+    """Return a classifier made from the contents of the file `name`, after checks."""
     try:
         any_model = model_from(name, kind, arrays, settings)
         if any_model.kind == "tree":
@@ -87,7 +88,7 @@ def make_classifier(
         raise FormatError(name, 0, 0, str(error)) from error
 
 
-# One loader per kind of file, which the registry calls with name, arrays and settings.
+# One loader per kind of file. The registry calls loaders with name, arrays and settings.
 load_compiled = partial(make_classifier, kind=COMPILED)
 load_conjunctions = partial(make_classifier, kind="conjunctions")
 load_kernel = partial(make_classifier, kind="kernel")
@@ -111,5 +112,5 @@ def _make_compiled_classifier(
     if compiled._engine.scores != model.decision.n_scores:
         raise FormatError(name, 0, 0, "the compiled tables do not fit the model")
     if tables.layout == INT16:
-        return compiled  # this engine reads the arrays of the model, and checks them while it is built
+        return compiled  # this engine reads the arrays of the model, and checks them when it is built
     return compiled.check_model(name, largest=_MAX_BYTES_CHECKED_AT_LOAD)

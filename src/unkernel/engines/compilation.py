@@ -54,7 +54,7 @@ def compile(
 ) -> CompiledClassifier | TreeClassifier | RecordClassifier:
     """Compile a model into a classifier with an inference latency of microseconds.
 
-    Scores and predictions are exactly those of the model, except for ``engine="pruned"``.
+    Scores and predictions equal those of the model exactly, except for ``engine="pruned"``.
 
     Parameters
     ----------
@@ -62,57 +62,58 @@ def compile(
         The model to compile:
 
         - a file of LIBSVM, LIBLINEAR, SVMlight, TinySVM, opal, SVM-light-TK or unkernel;
-        - a model that ``read_model`` returned;
-        - a fitted scikit-learn ``SVC``, ``NuSVC``, ``LinearSVC`` and others, see
-          :func:`~unkernel.models.from_estimator`;
+        - a model returned by ``read_model``;
+        - a fitted scikit-learn estimator such as ``SVC``, ``NuSVC`` or ``LinearSVC``;
+          :func:`~unkernel.models.from_estimator` lists all of them;
         - a fitted ``PolySVC`` or another estimator with a method ``to_model``;
-        - a fitted scikit-learn ``Pipeline`` that ends with one of these. Its transformers are compiled too,
-          and the predictions on ``sample``, or on generated records, are compared with those of the pipeline;
+        - a fitted scikit-learn ``Pipeline`` that ends with one of these estimators. Its transformers are
+          compiled too. The predictions of the compiled pipeline are compared with those of the pipeline on
+          ``sample`` or, without it, on generated records;
         - a fitted ``ExplainableBoostingClassifier`` or ``ExplainableBoostingRegressor`` of interpret,
           alone or at the end of a pipeline.
     engine : {"auto", "inverted", "bitsliced", "expanded", "split", "pruned", "int16"}, default="auto"
         Engine that computes the scores.
 
-        - "inverted" lists the support vectors of each feature; any kernel, any values.
-        - "bitsliced" counts overlaps with all support vectors bit by bit; any kernel, binary features.
-        - "expanded" stores one weight per conjunction; polynomial kernels up to degree 4.
-        - "split" stores conjunctions of frequent features and the support vectors of rare ones; polynomial
-          kernels up to degree 4, binary features.
+        - "inverted" lists the support vectors of each feature. For any kernel and any values.
+        - "bitsliced" counts overlaps with all support vectors bit by bit. For any kernel and binary features.
+        - "expanded" stores one weight per conjunction. For polynomial kernels up to degree 4.
+        - "split" stores conjunctions of frequent features and the support vectors of rare features. For
+          polynomial kernels up to degree 4 and binary features.
         - "pruned" drops conjunctions with small weights. It is the only approximate engine.
-        - "int16" stores weights of pairs in 16 bits; models of weights with several scores, such as those of
-          online learners.
+        - "int16" stores weights of pairs in 16 bits. For models of weights with several scores, such as the
+          models of online learners.
         - "auto" builds several exact engines, measures them and takes the fastest.
 
         Tree models have one engine, without options.
     memory : int or str, default=None
         Largest size of the tables in bytes, such as ``200_000_000`` or ``"200M"``; by default a quarter of
-        the free memory. Building the tables may take two and a half times their size.
+        the free memory. While tables are built, they may take two and a half times this memory.
     sample : rows or path, default=None
-        Typical rows (records, for pipelines) to measure the engines on; by default the support vectors.
+        Typical rows (for pipelines, records) to measure the engines on; by default the support vectors.
     rare : float, default=0.005
         For "split": a feature is rare if it occurs in fewer support vectors than this number. A value below
-        1 is a share of the support vectors. It affects memory and time, not the result.
+        1 is a share of the support vectors. This parameter affects memory and time, not the result.
     threshold : float, default=None
-        For "pruned": conjunctions with a smaller absolute weight are dropped. For positive and negative
-        weights it is scaled by the share of support vectors with that sign.
+        For "pruned": conjunctions with a smaller absolute weight are dropped. The threshold for positive
+        weights is multiplied by the share of positive support vectors, and likewise for negative weights.
     trie : rows or path, default=None
-        Unlabelled rows of the task from which to grow a prefix trie, which stores the sums of frequent
-        beginnings of rows. For conjunctions of binary features. Tries of several sizes are measured, on
-        ``sample`` or on held-out rows, and the fastest is kept if it is faster than no trie.
+        Unlabelled rows to grow a prefix trie from, for conjunctions of binary features. A prefix trie stores
+        the sums of frequent beginnings of rows. Tries of several sizes are measured on ``sample`` or on
+        held-out rows. The fastest trie is kept if it is faster than no trie.
     trie_nodes : int, default=None
-        Keep a trie of at most this number of nodes, without measuring.
+        Keep a trie of at most this number of nodes, without measuring its speed.
     measure : bool, default=True
-        Whether to choose the engine by measured time. False chooses by rules, so that the same model and
-        options always give the same tables, which may not be the fastest. A trie then needs ``trie_nodes``.
+        Whether to choose the engine by measured time. False chooses by rules: the same model and options then
+        always give the same tables, although perhaps not the fastest. A trie then needs ``trie_nodes``.
     cache : int, default=None
         Number of rows whose scores are cached. This helps if most rows occur more than once. The cache is not
         stored in files: use ``unkernel.load(path).with_cache(n)``.
     classes : LabelEncoder or list, default=None
         The original labels, if a ``LabelEncoder`` replaced them by 0, 1, ... for training. The classifier
-        returns the original labels.
+        then returns the original labels.
     unknown_keys : {"ignore", "error"}, default="ignore"
         For pipelines: whether keys of a record (columns of a table) that were not in training are ignored or
-        raise an error. Stored in the file.
+        raise an error. This choice is stored in the file.
     n_jobs : int, default=None
         Number of threads for building; None means 1 and -1 means all processors.
     on_progress : callable, default=None
@@ -176,7 +177,7 @@ def compile(
 def compile_model(
     model: Model | TreeModel, options: CompileOptions, sample: Any, trie: Any
 ) -> CompiledClassifier | TreeClassifier:
-    """Compile a model into its fastest classifier, with options that have been checked."""
+    """Return the fastest classifier for a model, given options that have been checked."""
     if isinstance(model, TreeModel):
         from unkernel.engines.trees.classifier import TreeClassifier
 
@@ -190,12 +191,12 @@ def compile_model(
 
 
 def choose_default_engine(model: KernelModel) -> str:
-    """Choose the engine for models of support vectors that were not compiled, without measuring."""
+    """Return the engine for a model of support vectors that was not compiled, chosen without measuring."""
     return "split" if model.binary else "inverted"
 
 
 def make_chosen_classifier(model: Model, choice: Choice, options: CompileOptions) -> CompiledClassifier:
-    """Make the classifier with the chosen tables and a list of all candidates."""
+    """Return the classifier with the chosen tables and a list of all candidates."""
     if choice.fastest is None:
         memory = options.memory
         sizes = [trial.candidate.nbytes for trial in choice.trials]

@@ -16,7 +16,7 @@ _ESTIMATOR_JOBS = "None means that of the estimator"
 def delegate(
     method: Callable[Concatenate[Any, _Arguments], _Result], to: str = "_fitted_model"
 ) -> Callable[Concatenate[Any, _Arguments], _Result]:
-    """Return a method that calls `method` of the object in the attribute `to`, with the same documentation.
+    """Return a method that calls `method` of the object in the attribute `to`, with the same docstring.
 
     ``n_jobs=None`` means the estimator's number of threads.
     """

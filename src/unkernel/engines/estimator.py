@@ -1,8 +1,8 @@
-"""Base of compiled classifiers: estimators for scikit-learn that do not import scikit-learn.
+"""Base class of compiled classifiers: scikit-learn estimators that do not import scikit-learn.
 
-Compiled models are loaded where scikit-learn may be missing. scikit-learn's tools look for
-methods and tags of an estimator, not for a base class. The methods here suffice for ``is_classifier``,
-``check_is_fitted``, ``clone``, pipelines, scorers and ``CalibratedClassifierCV(FrozenEstimator(...))``.
+Compiled models may be loaded on machines without scikit-learn. scikit-learn's tools look for methods and tags
+of an estimator, not for a base class. The methods here suffice for ``is_classifier``, ``check_is_fitted``,
+``clone``, pipelines, scorers and ``CalibratedClassifierCV(FrozenEstimator(...))``.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ class CompiledEstimator(SavedObject, Reportable, HtmlRepr):
     _takes_rows: ClassVar[bool] = True  # False if examples are records or trees instead of rows
 
     model: Any
-    mapped_file: container.MappedFile | None = None  # the file that holds the model
+    mapped_file: container.MappedFile | None = None  # the mapped file that contains the model
 
     @property
     def decision(self) -> Decision:
-        """The rule that makes predictions from scores."""
+        """The rule that turns scores into predictions."""
         decision: Decision = self.model.decision
         return decision
 
@@ -54,26 +54,26 @@ class CompiledEstimator(SavedObject, Reportable, HtmlRepr):
         Parameters
         ----------
         X : {array-like, sparse matrix, data frame, list of dicts, dict of columns, list of trees, Forest}
-            The rows, records or trees to score. Rows of models from files that do not store the
-            number of features may have any number of columns. If X is a Dask collection, the result is
-            a lazy Dask array.
+            The rows, records or trees to score. If the model comes from a file that does not store the number
+            of features, rows may have any number of columns. If X is a Dask collection, the result is a lazy
+            Dask array.
         n_jobs : int, default=None
             Number of threads; None means 1 and -1 means all processors. The scores do not depend on it.
 
         Returns
         -------
         ndarray of shape (n_samples,) or (n_samples, n_outputs)
-            One score per example for two classes; one per class; or, for models of LIBSVM with more than two
-            classes, one per pair of classes in LIBSVM's order. Models of scikit-learn's ``SVC`` follow its
-            ``decision_function_shape``.
+            One score per example for two classes, and one per class for more classes. Models of LIBSVM with
+            more than two classes have one score per pair of classes, in LIBSVM's order. For models of
+            scikit-learn's ``SVC``, ``decision_function_shape`` decides.
         """
         raise NotImplementedError
 
     def predict(self, X: Any, *, n_jobs: int | None = None) -> NDArray[Any]:
         """Predict the class of each example, or its value for regression models.
 
-        Engines of rows stop as soon as the remaining terms cannot change the class, so this can be faster
-        than :meth:`decision_function`; the result is the same.
+        Engines of rows stop as soon as the remaining terms cannot change the class. This method may therefore
+        be faster than :meth:`decision_function`; the result is the same.
 
         Parameters
         ----------
@@ -136,7 +136,7 @@ class CompiledEstimator(SavedObject, Reportable, HtmlRepr):
         Raises
         ------
         FormatError
-            If the file is damaged or holds something else. Use :func:`unkernel.load` for a file of any kind.
+            If the file is damaged or has another kind. Use :func:`unkernel.load` for a file of any kind.
         """
         opened = container.open_file(path)
         name = name_of(path)
@@ -166,7 +166,7 @@ class CompiledEstimator(SavedObject, Reportable, HtmlRepr):
     def fit(self, X: Any, y: ArrayLike | None = None) -> Self:
         """Raise an error, because compiled models cannot be fitted.
 
-        scikit-learn only accepts objects with this method as estimators.
+        scikit-learn accepts only objects with this method as estimators.
 
         Parameters
         ----------
@@ -255,7 +255,7 @@ _Method = TypeVar("_Method", bound=Callable[..., Any])
 
 
 def lazy_for_collections(method: _Method) -> _Method:
-    """Make a method return lazy results for Dask collections, computed by the workers with the examples."""
+    """Make a method return lazy results for Dask collections; workers compute them where the examples are."""
 
     @functools.wraps(method)
     def call_method(self: Any, X: Any, *, n_jobs: int | None = None) -> Any:
@@ -285,7 +285,7 @@ def _check_weights(sample_weight: ArrayLike, count: int) -> NDArray[np.float64]:
 
 
 def _check_comparable(true_values: NDArray[Any], predictions: NDArray[Any]) -> None:
-    """Raise a ``ValueError`` if text labels would be compared with numbers, or if a label is NaN."""
+    """Raise a ``ValueError`` if only the labels or only the classes are text, or if a label is NaN."""
     has_text = [_is_text(labels) for labels in (true_values, predictions)]
     if len(true_values) and has_text[0] != has_text[1]:
         raise ValueError(

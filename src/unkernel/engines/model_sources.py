@@ -1,4 +1,4 @@
-"""The sources of ``compile``: paths, models, and objects that can be converted to models."""
+"""Find the model in a source of ``compile``: a path, a model, or an object that can be converted."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def find_model(source: Any) -> Model | TreeModel:
 
 
 def replace_classes(model: Model | TreeModel, classes: Any) -> Any:
-    """Replace class k of a model by ``classes[k]``; None keeps the classes."""
+    """Return a model with ``classes[k]`` in place of class k; None keeps the classes."""
     if classes is None:
         return model
     named = _map_labels(np.asarray(getattr(classes, "classes_", classes)), model.decision.classes)
@@ -44,7 +44,7 @@ def replace_classes(model: Model | TreeModel, classes: Any) -> Any:
 
 
 def _map_labels(names: Any, labels: Any) -> Any:
-    """Return ``names[label]`` for each label; ValueError unless labels are indices of unique names."""
+    """Return ``names[label]`` for each label; ValueError unless the labels are indices of unique names."""
     if names.ndim != 1 or len(np.unique(names)) != len(names):
         raise ValueError("classes must be a fitted LabelEncoder, or a list of different labels")
     if labels.dtype.kind not in "iu" or not len(labels):

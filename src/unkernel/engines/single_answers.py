@@ -1,4 +1,4 @@
-"""Functions that score or classify one row or record, with the native call for a model's decision."""
+"""Make functions that score or classify one row or record with a single call to the core."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ AnswerOne = Callable[..., Any]  # a function of one row or record
 
 
 class SingleCalls(Protocol):
-    """The native calls of a scorer, each as a function of one row or record.
+    """The calls of a scorer in the core, each as a function of one row or record.
 
-    The functions have fixed parameters, because Python calls them much faster than functions with ``*args``.
+    The functions have fixed parameters: Python calls them much faster than functions with ``*args``.
     """
 
     @property
@@ -26,20 +26,20 @@ class SingleCalls(Protocol):
         """Return the raw scores: a float, or a list of floats."""
 
     def sum_votes(self, n_classes: int) -> AnswerOne:
-        """Return one number per class, from the votes and scores of pairs."""
+        """Return one number per class, computed from the votes and scores of pairs."""
 
     def choose(self, labels: list[Any], zero_is_positive: bool) -> AnswerOne:
-        """Return the label of the largest score, or the label that the sign of a single score selects."""
+        """Return the label of the largest score or, for a single score, the label for its sign."""
 
     def choose_by_pairs(self, labels: list[Any], by_sums: bool) -> AnswerOne:
         """Return the label with the most votes of pairs."""
 
     def convert(self, function: Callable[[Any], Any]) -> AnswerOne:
-        """Return the result of a function of the raw scores."""
+        """Return the result of `function` for the raw scores."""
 
 
 def make_score_one(calls: SingleCalls, decision: Decision) -> AnswerOne:
-    """Make the function that computes the decision function of one row or record."""
+    """Return a function that computes the decision function of one row or record."""
     if decision.decides_by_scores:
         return calls.score
     if decision.scheme == "one_vs_one":
@@ -48,7 +48,7 @@ def make_score_one(calls: SingleCalls, decision: Decision) -> AnswerOne:
 
 
 def make_predict_one(calls: SingleCalls, decision: Decision) -> AnswerOne:
-    """Make the function that predicts the class, or the value, of one row or record."""
+    """Return a function that predicts the class or the value of one row or record."""
     if decision.threshold is not None:
         return calls.convert(_make_choice_by_threshold(decision, decision.threshold))
     if decision.chooses_largest:
@@ -61,7 +61,7 @@ def make_predict_one(calls: SingleCalls, decision: Decision) -> AnswerOne:
 
 
 def make_predict_proba_one(calls: SingleCalls, decision: Decision) -> AnswerOne:
-    """Make the function that lists the probabilities of the classes for one row or record."""
+    """Return a function that lists the probabilities of the classes for one row or record."""
     return calls.convert(_make_probabilities(decision))
 
 
@@ -89,7 +89,7 @@ def _make_choice_by_threshold(decision: Decision, threshold: Threshold) -> Calla
 
 
 def _make_pair_of_probabilities(curve: Sigmoid) -> Callable[[float], list[float]]:
-    """Make the function from one score to the probabilities of two classes, as ``Curves`` computes them."""
+    """Return a function from one score to the probabilities of two classes, as computed by ``Curves``."""
     a, b = curve.a, curve.b
 
     def compute_probabilities(score: float) -> list[float]:

@@ -1,15 +1,15 @@
-"""The score of a model as a sum of terms, one per set of columns.
+"""Write the score of a model as a sum of terms, one per set of columns.
 
-A monomial is a product of features with a weight; a score is a sum of monomials. Let y_c be the product of
-those features of a monomial that come from column c, and q_c the mean of y_c over given records. The monomial
-with the columns T is a sum over the subsets S of T:
+A monomial is a product of features with a weight w; a score is a sum of monomials. Let y_c be the product of
+those features of a monomial that come from column c, and q_c the mean of y_c over the given records. A
+monomial with the columns T is a sum over the subsets S of T:
 
     w prod_{c in T} y_c = sum_{S subset T} w prod_{c in T - S} q_c prod_{c in S} (y_c - q_c)
 
-The term of S is the sum of all these parts, over all monomials. So the terms add up to the score, for every
-record. If the columns were independent, each term would be zero on average given all but one of its columns,
-and terms would be uncorrelated: this is Hoeffding's decomposition (functional ANOVA). Main effects that
-weights of conjunctions share among them are thus attributed to single columns.
+The term of S is the sum of these parts over all monomials. The terms therefore add up to the score of every
+record. If the columns are independent, the terms are uncorrelated, and each term has mean zero when all but
+one of its columns are fixed. This is Hoeffding's decomposition (functional ANOVA). Main effects hidden in
+weights of conjunctions are thus attributed to single columns.
 """
 
 from __future__ import annotations
@@ -34,17 +34,17 @@ from unkernel.records.feature_columns import FeatureColumns
 
 Columns = tuple[int, ...]  # ascending indices of columns
 _MAX_MONOMIALS = 20_000_000
-_MAX_PRODUCTS_AT_ONCE = 2_000_000  # products of features of records that are looked up together
+_MAX_PRODUCTS_AT_ONCE = 2_000_000  # largest number of products of features that are looked up together
 
 
 @dataclass(frozen=True, eq=False)
 class Monomials:
-    """Products of features and their weights.
+    """Weighted products of features, whose sum is the score.
 
     Attributes
     ----------
     features : (monomials, 3) int64
-        The features of each product, descending and padded with -1; a feature may be repeated.
+        The features of each product in descending order, padded with -1; a feature may be repeated.
     weights : (monomials, scores) float64
     intercept : (scores,) float64
     """
@@ -55,7 +55,7 @@ class Monomials:
 
 
 def list_monomials(model: Model, *, are_binary: bool) -> Monomials:
-    """Return the monomials of a model; if `are_binary`, for rows whose values are all 0 or 1."""
+    """Return the monomials of a model. If `are_binary`, they are valid only for rows of 0 and 1."""
     model = simplify(model)
     if isinstance(model, LinearModel):
         features = np.full((len(model.weights), 3), -1, np.int64)
@@ -94,20 +94,20 @@ class ProductIndex:
     Attributes
     ----------
     features : (products, 3) int64
-        Distinct products of features, descending and padded with -1.
+        Distinct products of features, each in descending order, padded with -1.
     """
 
     features: NDArray[np.int64]
 
     @cached_property
     def _used(self) -> NDArray[np.int64]:
-        """The features that occur in products, ascending."""
+        """The features that occur in products, in ascending order."""
         used = np.unique(self.features)
         return used[used >= 0]
 
     @cached_property
     def _order(self) -> tuple[NDArray[np.int64], NDArray[np.intp]]:
-        """The keys of the products, ascending, and the index of the product of each key."""
+        """The keys of the products in ascending order, and the index of the product of each key."""
         ranks = np.searchsorted(self._used, self.features)
         keys = self._make_keys(np.where(self.features >= 0, ranks, -1))
         order = np.argsort(keys)
@@ -119,7 +119,7 @@ class ProductIndex:
 
     @cached_property
     def _has_powers(self) -> bool:
-        """Whether a product has a feature twice."""
+        """Whether a feature occurs twice in a product."""
         features = self.features
         is_repeated = (features[:, 1:] == features[:, :-1]) & (features[:, 1:] >= 0)
         return bool(is_repeated.any())
@@ -134,7 +134,7 @@ class ProductIndex:
         return keys
 
     def evaluate(self, rows: CsrRows) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp], Any]]:
-        """Yield arrays of rows, of products that are not 0 in them, and of the values of these products."""
+        """Yield three arrays: rows, products that are not 0 in these rows, and the products' values."""
         rows = rows.select_columns(self._used)
         lengths = np.diff(rows.indptr)
         for length in np.unique(lengths).tolist():
@@ -150,7 +150,7 @@ class ProductIndex:
     def _find(
         self, rows: CsrRows, members: NDArray[np.intp], length: int, combinations: NDArray[np.int64]
     ) -> tuple[NDArray[np.intp], NDArray[np.intp], Any]:
-        """Find the combinations of entries of rows with `length` entries each among the products."""
+        """Yield the products among the combinations of entries; all given rows have `length` entries."""
         entries = rows.indptr[members][:, None] + np.arange(length - 1, -1, -1)
         ranks, values = rows.indices[entries], rows.data[entries]  # descending by feature
         padded = np.full((len(members) * len(combinations), 3), -1, np.int64)
@@ -175,7 +175,7 @@ def _list_combinations(count: int, size: int, *, repeat: bool) -> NDArray[np.int
 
 @dataclass(frozen=True, eq=False)
 class ColumnTerms:
-    """The scores of a model as sums of terms of sets of columns; see the description of the module.
+    """The scores of a model as sums of terms, one per set of columns, as described above.
 
     Attributes
     ----------
@@ -187,7 +187,7 @@ class ColumnTerms:
         For each score, the coefficient of each product in each term.
     constants : (terms, scores) float64
     intercept : (scores,) float64
-        The constant of the scores, which is their mean if columns are independent.
+        The constant of each score. If columns are independent, this is the mean of the score.
     """
 
     terms: list[Columns]
@@ -198,11 +198,11 @@ class ColumnTerms:
 
     @classmethod
     def of(cls, monomials: Monomials, columns: FeatureColumns, rows: CsrRows) -> ColumnTerms:
-        """Divide a model into terms, with the means of products over `rows`."""
+        """Return the terms of a model; the means of products are taken over `rows`."""
         return _TermBuilder(monomials, columns, rows).build()
 
     def evaluate(self, rows: CsrRows, terms: list[int] | None = None) -> NDArray[np.float64]:
-        """Return the values of some terms, or of all, for rows, of shape (rows, terms, scores)."""
+        """Return the values of all or the given terms for each row, of shape (rows, terms, scores)."""
         from scipy import sparse
 
         selected = list(range(len(self.terms))) if terms is None else terms
@@ -232,13 +232,14 @@ class _TermBuilder:
         self.intercept = monomials.intercept.astype(np.float64)
         self.sets = columns.sets
         self.set_of_place = self._find_sets(columns)
-        # The coefficients so far: features of products, terms, and values (coefficients, scores).
+        # The coefficients so far, as lists of products, of terms, and of values (coefficients, scores).
         self.listed: list[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]] = []
 
     def _find_sets(self, columns: FeatureColumns) -> NDArray[np.int64]:
-        """Return the set of columns of each feature of each monomial, -1 for padding.
+        """Return the set of columns of each feature of each monomial; -1 for padding.
 
-        If a feature depends on several columns, its monomial is not divided: all its features get the union.
+        If a feature depends on several columns, its monomial is not divided: all of its features get the
+        union of their sets.
         """
         is_feature = self.features >= 0
         sets = np.where(is_feature, columns.set_of_feature[np.maximum(self.features, 0)], -1)
@@ -253,7 +254,7 @@ class _TermBuilder:
 
     def build(self) -> ColumnTerms:
         """Return the terms."""
-        # The parts of monomials by column: the first distinct set of each monomial, then the second, ...
+        # Divide each monomial into parts, one per distinct set of columns, numbered by first occurrence.
         sets = self.set_of_place
         is_first = np.ones(sets.shape, bool)
         is_first[:, 1] = sets[:, 1] != sets[:, 0]
@@ -281,7 +282,7 @@ class _TermBuilder:
         return means[index_of_part.reshape(-1)].reshape(3, -1).T
 
     def _keep(self, is_kept: NDArray[np.bool_]) -> NDArray[np.int64]:
-        """Return the features at some places, descending and padded with -1."""
+        """Return the features where the mask is true, in descending order, padded with -1."""
         return np.asarray(-np.sort(-np.where(is_kept, self.features, -1), axis=1))
 
     def _divide(
@@ -292,7 +293,7 @@ class _TermBuilder:
         is_first: NDArray[np.bool_],
         means: NDArray[np.float64],
     ) -> None:
-        """Divide the monomials of `count` parts among the terms of the subsets of their columns."""
+        """Add the monomials with `count` parts to the terms of all subsets of their columns."""
         parts, weights = part_of_place[members], self.weights[members]
         sets = self.set_of_place[members][is_first[members]].reshape(len(members), count)
         subsets = [[k for k in range(count) if mask >> k & 1] for mask in range(1 << count)]
@@ -308,7 +309,7 @@ class _TermBuilder:
                 self.listed.append((products, terms, weights * factors[:, None]))
 
     def _find_terms(self, sets: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the term of each row of sets of columns."""
+        """Return the index of the term for each row of `sets`: the term of the union of the row's sets."""
         distinct, index_of_row = np.unique(np.sort(sets, axis=1), axis=0, return_inverse=True)
         terms = []
         for row in distinct.tolist():

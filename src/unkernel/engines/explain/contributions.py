@@ -1,4 +1,4 @@
-"""The exact contribution of each conjunction of a row to its scores, for all engines."""
+"""Compute the exact contribution of each conjunction of a row to its scores, whatever the engine."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ class RowContributions:
 
 
 def compute_binary_contributions(model: Model, columns: NDArray[np.int64]) -> RowContributions:
-    """Compute the contributions for a row with the value 1 in these ascending columns."""
+    """Compute the contributions for a row that has the value 1 in the given ascending columns."""
     return compute_contributions(model, columns, np.ones(len(columns)))
 
 
 def compute_contributions(
     model: Model, columns: NDArray[np.int64], values: NDArray[np.float64]
 ) -> RowContributions:
-    """Compute the contributions for a row, given by its ascending columns and their non-zero values."""
+    """Compute the contributions for a row, given by its ascending columns and nonzero values."""
     model = simplify(model)
     with np.errstate(over="ignore", invalid="ignore"):  # the total is checked below
         if isinstance(model, LinearModel):
@@ -74,7 +74,7 @@ def _split_linear_scores(
 def _split_kernel_scores(
     model: KernelModel, columns: NDArray[np.int64], values: NDArray[np.float64]
 ) -> RowContributions:
-    """Expand the model over the columns of the row only, independently of the engine."""
+    """Expand the model over the columns of the row only; the engine is not used."""
     if is_linear_of_pairs(model):
         assert isinstance(model.coefficients, PairCoefficients)
         weights = model.coefficients.multiply_transposed(model.vectors.select_columns(columns))
@@ -89,7 +89,7 @@ def _split_kernel_scores(
     size = len(columns) + (0 if is_binary_row and restricted.binary else model.kernel.degree)
     if sum(math.comb(size, k) for k in range(1, model.kernel.degree + 1)) > _MAX_CONJUNCTIONS:
         raise ValueError(f"a row of {len(columns):,} features has too many conjunctions to be explained")
-    if not is_binary_row:  # a set has one weight for monomials with different powers of a value
+    if not is_binary_row:  # the weight of a set is for values of 1, for which all powers are equal
         restricted = _move_values(restricted, values)
     tables = builders.build_expanded(
         Machine(restricted), head=Head(0.0), sets=is_binary_row and restricted.binary
@@ -104,18 +104,18 @@ def _split_kernel_scores(
 
 
 def _map_columns(indices: NDArray[np.int64], columns: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Replace indices by ``columns[index]``, and keep the padding -1."""
+    """Replace indices by ``columns[index]``; the padding -1 stays unchanged."""
     return np.where(indices >= 0, columns[np.maximum(indices, 0)], -1) if len(columns) else indices
 
 
 def _move_values(model: KernelModel, values: NDArray[np.float64]) -> KernelModel:
-    """Move the values of a row into the support vectors, so that a row of ones has the same products."""
+    """Multiply the support vectors by the values of a row; a row of ones then has the same products."""
     vectors = model.vectors
     return _replace_vectors(model, replace(vectors, data=vectors.data * values[vectors.indices]))
 
 
 def _replace_vectors(model: KernelModel, vectors: CsrRows) -> KernelModel:
-    # The decision is kept as it is, because only the scores are used.
+    # The decision need not be adapted, because only the scores are used.
     return KernelModel(
         model.kernel,
         vectors,
@@ -160,7 +160,7 @@ def _split_conjunction_scores(
 def _rank_row(
     model: ConjunctionModel, columns: NDArray[np.int64], values: NDArray[np.float64]
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Return the ranks of a row's columns in the model, descending, and their values."""
+    """Return the ranks of a row's columns in the model, in descending order, and their values."""
     order = np.argsort(model.columns)
     if not len(order):
         return np.empty(0, np.int64), np.empty(0)
@@ -172,17 +172,17 @@ def _rank_row(
 
 
 def _list_combinations(count: int, order: int, sets: bool) -> NDArray[np.int64]:
-    """List all choices of `order` out of `count` positions, ascending; monomials may repeat a position."""
+    """Return all ascending choices of `order` out of `count` positions; unless `sets`, they may repeat."""
     choose = itertools.combinations if sets else itertools.combinations_with_replacement
     flat = np.fromiter(itertools.chain.from_iterable(choose(range(count), order)), np.int64)
     return flat.reshape(-1, order)
 
 
 def _compute_factors(model: ConjunctionModel, x: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Compute the factor of each conjunction's weight, from the values `x` (conjunctions, order).
+    """Return the factor of each conjunction's weight; `x` has the values, of shape (conjunctions, order).
 
-    The weight of a set stands for all monomials of its features. Its factor is the mean of their values,
-    weighted by the constants that they have in the kernel.
+    The weight of a set is the sum of the weights of all monomials of its features. Its factor is therefore
+    the mean of the monomials' values, weighted by their constants in the kernel.
     """
     product: NDArray[np.float64] = x.prod(axis=1)
     if not model.sets:

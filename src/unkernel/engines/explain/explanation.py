@@ -26,7 +26,7 @@ AND = " and "  # joins the names of the features of a conjunction
 
 # --- Results ------------------------------------------------------------------------------------------
 
-_MAX_WEIGHTS_AT_ONCE = 1 << 24  # models with more weights are read in batches of columns
+_MAX_WEIGHTS_AT_ONCE = 1 << 24  # if a model has more weights, columns are read in batches
 
 
 @dataclass(frozen=True)
@@ -38,16 +38,16 @@ class Heavy:
     label : str
         Names of the features, joined by "and"; for trees, the fragment in brackets.
     weight : float
-        Contribution to the score of ``for_class``. For two classes it is positive and ``for_class`` is the
-        class that it supports; for more classes, a negative weight is evidence against ``for_class``.
+        Contribution to the score of ``for_class``. For two classes, the weight is positive, and ``for_class``
+        is the class that it supports. For more classes, a negative weight is evidence against ``for_class``.
     for_class : label or None
-        The class; None for rankings and regression, where positive weights give larger scores.
+        The class. None for rankings and regression, where positive weights increase the score.
     columns : tuple of int or None, default=None
         Columns of the features, ascending and counted from 0; None for trees.
     against : label, default=None
-        The other class, if the score compares two.
+        The other class, if the score compares two classes.
     channel : str or None, default=None
-        For trees, the channel that contains the fragment.
+        For trees, the channel in which the fragment occurs.
 
     See Also
     --------
@@ -81,7 +81,7 @@ class Contribution:
     Attributes
     ----------
     features : tuple of int
-        Columns of the conjunction, ascending and counted from 0; a column occurs twice if its value is
+        Columns of the conjunction, ascending and counted from 0. A column is listed twice if its value is
         squared.
     names : tuple of str
         Names of the columns, or their numbers if they have no names.
@@ -117,7 +117,7 @@ class Comparison:
     against : object
         The class that ``for_class`` is compared with, or None.
     columns : tuple of int
-        Indices of the shown scores: one, or those of both classes if each class has a score.
+        Indices of the shown scores: one score, or the scores of both classes if each class has one.
     sign : float
         -1 if the model's score supports ``against``.
     """
@@ -133,7 +133,7 @@ class Comparison:
         return tuple(self.sign * values[column] for column in self.columns)
 
     def sizes(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the absolute change of the comparison by each row of `values` (rows, scores)."""
+        """Return the absolute change of the comparison that each row of `values` (rows, scores) causes."""
         shown = values[:, list(self.columns)]
         difference: NDArray[np.float64] = shown[:, 0]
         if len(self.columns) > 1:
@@ -145,8 +145,8 @@ class Comparison:
 class Explanation(HtmlRepr):
     """Explanation of the score of a row: the conjunctions that contributed to it.
 
-    ``intercept``, ``contributions`` and ``rest`` add up to ``score``. ``print`` shows the score of two
-    classes, or the scores of the predicted class and the runner-up.
+    ``intercept``, ``contributions`` and ``rest`` add up to ``score``. ``print`` shows the single score of two
+    classes or, for more classes, the scores of the predicted class and the runner-up.
 
     Attributes
     ----------
@@ -161,7 +161,7 @@ class Explanation(HtmlRepr):
     n_conjunctions : int
         Number of contributions, listed or not.
     comparison : Comparison
-        The class that the scores support, the class it is compared with, and the scores that are shown.
+        The class that the scores support, the class that it is compared with, and the shown scores.
 
     See Also
     --------
@@ -244,7 +244,7 @@ class Explanation(HtmlRepr):
 
 
 def explain(model: Model, row: Any, top: int | None, *, of: Any = None, names: Any = None) -> Explanation:
-    """List the conjunctions of a row, largest first; see ``CompiledClassifier.explain``."""
+    """Return the conjunctions of a row, largest contributions first; see ``CompiledClassifier.explain``."""
     if top is not None and (isinstance(top, bool) or not isinstance(top, Integral) or top < 0):
         raise ValueError(f"top must be a number of conjunctions, or None for all, got {top!r}")
     columns, values = _read_row(row, model)
@@ -272,7 +272,7 @@ def explain(model: Model, row: Any, top: int | None, *, of: Any = None, names: A
 
 
 def choose_comparison(decision: Decision, scores: NDArray[np.float64], of: Any = None) -> Comparison:
-    """Choose the scores to show: those of the winner and the runner-up, or the score of the class `of`."""
+    """Return the scores to show: those of the winner and the runner-up, or the score of the class `of`."""
     classes = decision.classes.tolist()
     if decision.scheme in ("regression", "ordinal"):
         if of is not None:
@@ -299,7 +299,7 @@ def choose_comparison(decision: Decision, scores: NDArray[np.float64], of: Any =
 
 
 def _rank_classes(decision: Decision, scores: NDArray[np.float64]) -> list[int]:
-    """Return the indices of the classes, best first; the first is the predicted class."""
+    """Return the indices of the classes, best first; the first one is the predicted class."""
     merits = decision.merits(scores[None, :])[0]
     order: list[int] = np.argsort(-merits, kind="stable").tolist()
     if decision.threshold is not None:
@@ -309,14 +309,14 @@ def _rank_classes(decision: Decision, scores: NDArray[np.float64]) -> list[int]:
 
 
 def find_class(classes: list[Any], label: Any) -> int:
-    """Return the index of a label; raise a ``ValueError`` if it is not a class."""
+    """Return the index of a label among the classes; raise a ``ValueError`` if it is not a class."""
     if label not in classes:
         raise ValueError(f"{label!r} is not one of the classes {classes}")
     return classes.index(label)
 
 
 def get_feature_names(model: Any) -> Any:
-    """Return the column names in a model, or None."""
+    """Return the names of the columns that a model stores, or None."""
     names = model.origin.get("feature_names")
     return names if isinstance(names, Sequence) and not isinstance(names, str) else None
 
@@ -344,8 +344,8 @@ def _name_feature(feature: int, names: Any) -> str:
 
 
 def _read_row(row: Any, model: Model) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Return the non-zero columns, ascending, and their values."""
-    if hasattr(row, "to_numpy"):  # a row of pandas lists values, not columns
+    """Return the nonzero columns of a row in ascending order, and their values."""
+    if hasattr(row, "to_numpy"):  # a pandas row lists values, not columns
         row = np.atleast_2d(row.to_numpy())
     elif isinstance(row, Iterator):
         row = list(row)
@@ -362,7 +362,7 @@ def _read_row(row: Any, model: Model) -> tuple[NDArray[np.int64], NDArray[np.flo
 
 
 def _lists_columns(row: Any) -> bool:
-    """Return whether a row lists its non-zero columns instead of all its values."""
+    """Return whether a row lists its nonzero columns instead of all values."""
     if is_sparse(row) or isinstance(row, str | bytes):
         return False
     if isinstance(row, np.ndarray):
@@ -399,7 +399,7 @@ def _read_dense(row: Any, model: Model) -> tuple[NDArray[np.int64], NDArray[np.f
 
 
 def list_heaviest(model: Model, tables: Tables | None, top: Any) -> list[Heavy]:
-    """List the largest weights of all scores, from `tables` or, if it is None, from the model."""
+    """Return the largest weights of all scores, read from `tables` or, if this is None, from the model."""
     count = check_top(top)
     columns, weights = _find_heavy_rows(model, tables, count)
     sizes = np.abs(weights)
@@ -423,7 +423,7 @@ def find_supported_class(decision: Decision, score: int, weight: float) -> tuple
     if decision.scheme in ("regression", "ordinal"):
         return None, None, weight
     if decision.scheme == "calibrated" and len(classes) > 2:
-        score %= len(classes)  # all scores of the first classifier precede those of the second, and so on
+        score %= len(classes)  # the scores of several classifiers follow each other, one per class
     if decision.scheme == "one_vs_rest" or (decision.scheme == "calibrated" and len(classes) > 2):
         return classes[score], None, weight
     first, second = (1, 0)
@@ -444,7 +444,7 @@ def check_top(top: Any) -> int:
 def _find_heavy_rows(
     model: Model, tables: Tables | None, top: int
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Return the conjunctions with the largest weights: their columns, padded with -1, and their weights."""
+    """Return the columns (padded with -1) and the weights of the conjunctions with the largest weights."""
     if tables is not None and tables.layout == CONJUNCTIONS:
         listed = tables.heaviest_conjunctions(top)
         return np.asarray(listed["columns"]), np.asarray(listed["weights"])
@@ -468,7 +468,7 @@ def _find_heavy_rows(
 
 
 def _find_heavy_columns(model: KernelModel, top: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Find the largest weights of a linear model of many pairs of classes, in batches of columns."""
+    """Return the largest weights of a linear model of many pairs of classes, read in batches of columns."""
     columns, weights = np.empty(0, np.int64), np.empty((0, model.n_scores))
     step = max(1, _MAX_WEIGHTS_AT_ONCE // model.n_scores)
     used = np.unique(model.vectors.indices).astype(np.int64)
@@ -482,7 +482,7 @@ def _find_heavy_columns(model: KernelModel, top: int) -> tuple[NDArray[np.int64]
 
 
 def _choose_largest_rows(weights: NDArray[np.float64], top: int) -> NDArray[np.intp]:
-    """Return the rows with the largest weights; rows of equal size keep their order."""
+    """Return the indices of the rows with the largest weights; equally large rows keep their order."""
     sizes = np.abs(weights).max(axis=1, initial=0.0)
     threshold = -np.partition(-sizes, top - 1)[top - 1] if top < len(sizes) else 0.0
     chosen = np.flatnonzero(sizes >= threshold)

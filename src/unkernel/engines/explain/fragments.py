@@ -21,11 +21,11 @@ class Fragment:
     text : str
         The fragment in brackets; ``(NN ...)`` is a node whose children do not belong to it.
     value : float
-        Its contribution to the score; in a list of weights, its weight.
+        Contribution to the score or, in a list of weights, the weight.
     weight : float
-        Contribution of one occurrence, before the tree is normalised.
+        Contribution of one occurrence before normalisation of the tree.
     occurrences : float
-        Number of occurrences in the tree, divided by the norm of the tree; 0 in a list of weights.
+        Number of occurrences in the tree, divided by the norm of the tree. In a list of weights, 0.
     channel : str
         Channel of the tree that contains the fragment.
 
@@ -69,7 +69,7 @@ class TreeExplanation(HtmlRepr):
     rest : float
         Sum of the contributions of other fragments and of vectors.
     complete : bool
-        Whether it is certain that no other fragment has a larger contribution.
+        Whether the search has proved that no other fragment has a larger contribution.
     scores : list of float
         All scores of the model.
 
@@ -121,10 +121,10 @@ class Search:
 
     machine: ExampleMachine
     channels: list[str]
-    factor: float  # weight of the trees in a sum with vectors
+    factor: float  # weight of the tree kernel in a sum with a vector kernel
 
     def find_heaviest(self, top: int, score: int) -> tuple[list[Fragment], bool]:
-        """Return the fragments with the largest weights, and whether the search proved that they are."""
+        """Return the fragments with the largest weights, and whether the search has proved this."""
         results_by_channel = [
             heaviest_fragments(self.machine, number, top, MAX_FRAGMENTS_EXAMINED, score)
             for number in range(len(self.channels))
@@ -133,7 +133,7 @@ class Search:
         return self._choose_largest(parts, top), all(proven for _, proven in results_by_channel)
 
     def find_decisive(self, examples: ExampleSet, top: int, score: int) -> tuple[list[Fragment], bool]:
-        """Return the fragments that contribute most to the first example, and whether this is proven."""
+        """Return the fragments that contribute most to the first example, and whether this is proved."""
         results_by_channel = [
             decisive_fragments(self.machine, examples, 0, number, top, MAX_FRAGMENTS_EXAMINED, score)
             for number in range(len(self.channels))
@@ -147,7 +147,7 @@ class Search:
     def _choose_largest(self, parts: list[list[tuple[str, float, float, float]]], top: int) -> list[Fragment]:
         """Return the fragments with the largest values.
 
-        `parts` lists the text, value, weight and occurrences of the fragments of each channel.
+        For each channel, `parts` lists fragments by text, value, weight and occurrences.
         """
         fragments = [
             Fragment(text, self.factor * value, self.factor * weight, occurrences, channel)

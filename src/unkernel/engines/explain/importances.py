@@ -1,4 +1,4 @@
-"""Importances of the columns of records, and of pairs of columns."""
+"""Compute the importances of the columns of records, and of pairs of columns."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from unkernel.records.feature_columns import FeatureColumns, trace_columns
 from unkernel.records.plan import Plan
 
 _MAX_ROWS_AT_ONCE = 2_000
-_MAX_NUMBERS_AT_ONCE = 4_000_000  # values of terms
+_MAX_NUMBERS_AT_ONCE = 4_000_000  # largest number of values of terms that are computed at a time
 _MAX_SHAPE_CELLS = 250_000
 _PRINTED_TERMS = 20
 _PAIRS = 2
@@ -42,9 +42,9 @@ class Encoding:
     rows : CsrRows
         The encoded records.
     records : object or None
-        The records as they were given; None if only `rows` are known.
+        All given records; None if only `rows` are known.
     selected : ndarray of int
-        The indices of the records in `rows` among the given records.
+        For each of the `rows`, the index of its record among the given records.
     """
 
     plan: Plan
@@ -58,27 +58,28 @@ class Encoding:
 class Importances(HtmlRepr):
     """Importances of the columns of records, and of pairs of columns.
 
-    The score of a record is a constant plus one term for each column and each pair of columns (and each
-    triple, for models of degree 3): a conjunction belongs to the columns of its features, and the part of it
-    that follows from fewer columns belongs to these. The importance of a term is its share in the variance of
-    the score over the given records: its covariance with the score, divided by the variance of the score. The
-    shares add up to 1; a term that mostly cancels others has a negative share.
+    The score of a record is a constant plus one term for each column and each pair of columns (and, for
+    models of degree 3, each triple). A conjunction contributes to the term of its columns; the part of it
+    that fewer columns predict contributes to their terms instead. The importance of a term is its share of
+    the variance of the score over the given records: the covariance of term and score, divided by the
+    variance of the score. The shares add up to 1. A term that mostly cancels other terms has a negative
+    share.
 
     Attributes
     ----------
     columns : list of tuple of str
         Names of the columns of each term, the most important term first.
     shares : ndarray of shape (n_terms,)
-        The share of each term in the variance of the scores; for several scores, the sum of the covariances
-        divided by the sum of the variances.
+        The share of each term. For several scores, this is the sum of the covariances, divided by the sum of
+        the variances.
     score_shares : ndarray of shape (n_terms, n_scores)
         The shares for each score.
     score_names : list of str
         A name for each score: the class that it supports, or ``"score"`` for regression and rankings.
     measure : str or None
-        The measure whose loss was measured; None without `y`.
+        The measure of quality whose loss was measured; None if there was no `y`.
     losses : dict of str to ndarray
-        For each column, the loss of the measure in each shuffle of the column's values.
+        For each column, the loss of quality in each shuffle of the column's values.
     n_records : int
         Number of records that were used.
 
@@ -112,7 +113,7 @@ class Importances(HtmlRepr):
     _encoding: Encoding = field(repr=False)
 
     def shape(self, *columns: str) -> Shape:
-        """Return the contribution of one column, or of a pair of columns, by their values.
+        """Return the contribution of one column or a pair of columns as a function of the values.
 
         Parameters
         ----------
@@ -122,8 +123,8 @@ class Importances(HtmlRepr):
         Returns
         -------
         Shape
-            The contributions of the values in the given records. Those of a pair do not contain the
-            contributions of its columns alone.
+            The contributions of the values that occur in the given records. For a pair, the contributions of
+            its columns alone are not included.
         """
         if not 1 <= len(columns) <= _PAIRS or len(set(columns)) < len(columns):
             raise ValueError(f"shape takes the names of one column or two different columns, got {columns}")
@@ -165,7 +166,7 @@ class Importances(HtmlRepr):
         )
 
     def _find_numbers(self, column: int, kinds: set[str]) -> NDArray[np.float64] | None:
-        """Return the numbers of a column whose features are not intervals; None for other columns."""
+        """Return the numbers of a column, if its features are not intervals; otherwise None."""
         encoding = self._encoding
         if kinds != {"numbers"}:
             return None
@@ -178,7 +179,7 @@ class Importances(HtmlRepr):
         return _read_numbers(encoding, column)
 
     def _evaluate(self, rows: CsrRows, columns: list[int]) -> NDArray[np.float64]:
-        """Return the term of the columns for rows with the features of these columns only."""
+        """Return the values of the columns' term; `rows` have only features of these columns."""
         term = tuple(sorted(columns))
         if term not in self._terms.terms:
             return np.zeros((rows.shape[0], len(self.score_names)))
@@ -219,7 +220,7 @@ class Importances(HtmlRepr):
         Parameters
         ----------
         top : int, default=None
-            How many terms to list; None lists all.
+            Number of terms to list; None lists all.
 
         Returns
         -------
@@ -248,7 +249,7 @@ class Importances(HtmlRepr):
 
 
 def _read_numbers(encoding: Encoding, column: int) -> NDArray[np.float64]:
-    """Return the numbers of a column of the selected records; NaN if they are missing."""
+    """Return the numbers in a column of the selected records; NaN for missing numbers."""
     names = [encoding.plan.columns[column]]
     plan_steps = [
         steps.numbers([column], names),
@@ -274,7 +275,7 @@ def _pair_rows(first: CsrRows, second: CsrRows) -> CsrRows:
 
 
 def check_importances(plan: Plan, decision: Decision) -> None:
-    """Raise a ``ValueError`` if scores of a model cannot be divided among columns."""
+    """Raise a ``ValueError`` if the scores of a model cannot be divided among columns."""
     if plan.whole:
         raise ValueError("records of this model are single values: there are no columns to compare")
     if decision.scheme == "calibrated" and decision.n_scores > scores_per_member(len(decision.classes)):
@@ -321,7 +322,7 @@ def compute_importances(
 
 
 def _divide(numerators: NDArray[np.float64], denominator: Any) -> NDArray[np.float64]:
-    """Divide; the result is 0 where the denominator is 0, as for a constant score."""
+    """Return quotients; 0 where the denominator is 0, for example for a constant score."""
     is_positive = np.asarray(denominator) > 0
     return np.where(is_positive, numerators / np.where(is_positive, denominator, 1.0), 0.0)
 
@@ -342,7 +343,7 @@ def _compute_covariances(terms: ColumnTerms, rows: CsrRows) -> NDArray[np.float6
 
 
 def encode_records(plan: Plan, records: Any, rows: CsrRows, max_records: int) -> Encoding:
-    """Return at most `max_records` records, drawn at random, for :func:`compute_importances`."""
+    """Return up to `max_records` encoded records, drawn at random, for :func:`compute_importances`."""
     selected = np.arange(rows.shape[0])
     if len(selected) > max_records:
         selected = np.sort(np.random.default_rng(0).choice(len(selected), max_records, replace=False))

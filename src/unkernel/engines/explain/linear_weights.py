@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 
 class LinearWeights:
-    """Attributes of estimators whose model may be linear."""
+    """Mixin with the attributes of estimators whose model may be linear."""
 
     def _get_linear_model(self) -> Any:
         """Return the model; raise an ``AttributeError`` if there is none."""

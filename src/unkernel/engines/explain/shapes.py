@@ -1,4 +1,4 @@
-"""The contribution of a column, or of a pair of columns, to scores, by their values."""
+"""Compute the contribution of a column or a pair of columns to scores, as a function of the values."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ _MAX_PRINTED_CELLS = 20
 
 @dataclass(frozen=True)
 class Cell:
-    """Values of a column that have the same features: an interval of numbers, or a category.
+    """A set of values of a column that have the same features: an interval of numbers, or a category.
 
     Attributes
     ----------
     label : str
         The values in words, such as ``"35–37"`` or ``"clerk"``.
     count : int
-        Number of the given records with such a value.
+        Number of records with such a value among the given records.
     low, high : float
         The interval [low, high) of numbers; NaN for other values.
 
@@ -58,20 +58,20 @@ class Cell:
 
 @dataclass(frozen=True, eq=False)
 class Shape(HtmlRepr):
-    """Contribution of a column, or of a pair of columns, to the scores, by their values.
+    """Contribution of a column or a pair of columns to the scores, as a function of the values.
 
-    :meth:`Importances.shape` makes it. Notebooks draw it: a curve for numbers, lines for categories, and a
-    heat map for two columns.
+    :meth:`Importances.shape` returns shapes. Notebooks draw them: a curve for numbers, lines for categories,
+    and a heat map for two columns.
 
     Attributes
     ----------
     columns : tuple of str
         Names of one or two columns.
     cells : tuple of list of Cell
-        The cells of each column: intervals in ascending order, then other values, the most frequent first.
+        The cells of each column: intervals in ascending order, then other values, most frequent first.
     scores : ndarray of shape (n_cells, n_scores) or (n_cells, n_cells_of_second, n_scores)
-        The contribution of each cell to each score. The contribution of a pair does not contain the
-        contributions of its columns alone.
+        The contribution of each cell to each score. For a pair, the contributions of its columns alone are
+        not included.
     score_names : list of str
         A name for each score: the class that it supports, or ``"score"`` for regression and rankings.
 
@@ -133,8 +133,8 @@ class Shape(HtmlRepr):
         Parameters
         ----------
         of : label, default=None
-            The class to draw, if there are more than two. None draws all classes for one column and, for two
-            columns, the class whose contributions differ most.
+            The class to draw, if there are more than two classes. None draws all classes for one column and,
+            for two columns, the class whose contributions differ most.
 
         Returns
         -------
@@ -183,7 +183,7 @@ class ColumnCells:
 def find_cells(
     plan: Plan, columns: FeatureColumns, rows: CsrRows, column: int, numbers: NDArray[np.float64] | None
 ) -> ColumnCells:
-    """Find the values of a column in records that have different features.
+    """Find the cells of a column: the sets of values in the records that have the same features.
 
     Parameters
     ----------
@@ -195,7 +195,7 @@ def find_cells(
     column : int
         Index of the column.
     numbers : ndarray of shape (n_records,) or None
-        The column's numbers, if its features are not intervals.
+        The numbers in the column, if its features are not intervals.
     """
     is_own_set = np.array([members == (column,) for members in columns.sets], bool)
     own_rows = rows.filter_entries(is_own_set[columns.set_of_feature[rows.indices]])
@@ -219,7 +219,7 @@ def _get_sort_key(cell: Cell) -> tuple[bool, float]:
 
 
 def _find_distinct_rows(rows: CsrRows) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return the first of each group of equal rows, and the sizes of the groups."""
+    """Return the index of the first row of each group of equal rows, and the sizes of the groups."""
     first_rows, counts = [], []
     lengths = np.diff(rows.indptr)
     for length in np.unique(lengths).tolist():
@@ -236,7 +236,7 @@ def _find_distinct_rows(rows: CsrRows) -> tuple[NDArray[np.intp], NDArray[np.int
 
 
 def _are_whole(plan: Plan, columns: FeatureColumns, is_own: NDArray[np.bool_]) -> bool:
-    """Return whether the labels of a column's intervals are those of whole numbers."""
+    """Return whether the labels of a column's intervals show that the numbers are whole."""
     labels = [plan.feature_names[k] for k in np.flatnonzero(is_own & ~np.isnan(columns.low)).tolist()]
     return not any(" in [" in label or " < " in label for label in labels)
 
@@ -253,7 +253,7 @@ def _make_cell(
     name = plan.columns[column]
     low, high = columns.low[features], columns.high[features]
     if len(features) and not np.isnan(low).any():
-        # The features of several divisions of a range overlap in one interval.
+        # If a range is divided several times, a cell is the intersection of one interval per division.
         interval = float(low.max()), float(high.min())
         return Cell(_label_interval(name, interval, are_whole=are_whole), count, *interval)
     labels = [_remove_name(plan.feature_names[feature], name) for feature in features.tolist()]
@@ -269,7 +269,7 @@ def _label_interval(name: str, interval: tuple[float, float], *, are_whole: bool
 
 
 def _remove_name(label: str, name: str) -> str:
-    """Remove the name of the column from the label of a feature."""
+    """Return the label of a feature without the name of its column."""
     if label == f"{name} is missing":
         return "(missing)"
     for beginning in (f"{name} = ", f"{name} in ", f"{name} "):

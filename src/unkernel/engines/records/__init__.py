@@ -1,1 +1,1 @@
-"""Compiled classifiers of records, and the pipelines from which they are made."""
+"""Compiled classifiers of records, and the pipelines that they are made from."""

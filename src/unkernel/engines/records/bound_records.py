@@ -1,4 +1,4 @@
-"""Score records that share most columns: the contribution of the shared columns is summed once."""
+"""Score records that share most columns; the contribution of the shared columns is computed only once."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _DESCRIPTIONS = {
 
 
 class PlannedClassifier(Protocol):
-    """The part of a ``RecordClassifier`` that bound records need."""
+    """The interface of ``RecordClassifier`` that bound records use."""
 
     plan: Plan
     classifier: CompiledClassifier
@@ -50,12 +50,12 @@ class PlannedClassifier(Protocol):
 
 
 class BoundRecord(RecordAnswers):
-    """Shared columns of many records, as ``RecordClassifier.bind`` returns them.
+    """The shared columns of many records, returned by ``RecordClassifier.bind``.
 
-    Its methods take the other columns, and return the classifier's results for all columns together, up to
-    rounding. Do not use it from two threads at a time.
+    The methods take the remaining columns, and return the classifier's results for all columns together, up
+    to rounding. Do not use a bound record from two threads at a time.
 
-    All parameters are attributes, too.
+    All parameters are also attributes.
 
     Parameters
     ----------
@@ -67,10 +67,10 @@ class BoundRecord(RecordAnswers):
     Attributes
     ----------
     sums_once : {"linear", "pairs", "nothing", "record"}
-        The part of a score that is computed only once: the scores of the shared features ("linear"); also the
-        scores of all their pairs, for models of degree 2 ("pairs"); the encoding of the shared columns, as
-        for other kernels ("nothing"); or nothing at all, because a step of the plan needs shared and other
-        columns together ("record").
+        The work that is done only once. "linear": summing the weights of the shared features. "pairs": also
+        summing the weights of all of their pairs, for models of degree 2. "nothing": only encoding the shared
+        columns, as for other kernels. "record": nothing at all, because a step of the plan needs shared and
+        other columns together.
 
     See Also
     --------
@@ -205,7 +205,7 @@ class BoundRecord(RecordAnswers):
 
 
 def find_summable_part(model: Any) -> str:
-    """Return the part of a model's scores that can be summed once for shared features."""
+    """Return which part of a model's scores can be summed once for shared features."""
     degree = 0
     if isinstance(model, LinearModel):
         degree = 1

@@ -1,4 +1,4 @@
-"""Pipelines inside ``CalibratedClassifierCV``, rewritten as pipelines that end with it."""
+"""Rewrite a ``CalibratedClassifierCV`` of pipelines as a pipeline that ends with the calibration."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ def is_calibrated_pipeline(estimator: Any) -> bool:
 
 
 def move_calibration_last(calibrated: Any) -> Any:
-    """Return a pipeline with the predictions of a ``CalibratedClassifierCV`` of pipelines.
+    """Return a pipeline that predicts the same as a ``CalibratedClassifierCV`` of pipelines.
 
-    A single pipeline keeps its transformers. The transformers of several pipelines, one per fold, become a
-    union; each classifier has weights for the features of its own fold only.
+    A single pipeline keeps its transformers. If there are several pipelines, one per fold, their transformers
+    form a union, and each classifier has weights only for the features of its own fold.
 
     Raises
     ------
     ValueError
-        If there are several pipelines, and a last step is not linear, or a first one is a RecordEncoder.
+        If there are several pipelines, and a last step is not linear or a first step is a RecordEncoder.
     """
     from sklearn.pipeline import FeatureUnion, Pipeline
 
@@ -60,7 +60,7 @@ def _is_pipeline(estimator: Any) -> bool:
 
 
 def _widen(classifiers: Sequence[Any]) -> list[Any]:
-    """Return copies of linear classifiers that take the features of all, and weigh only their own."""
+    """Return copies of linear classifiers that take all features, with zero weights for those of others."""
     for classifier in classifiers:
         if not hasattr(classifier, "coef_"):
             raise ValueError(

@@ -28,18 +28,19 @@ if TYPE_CHECKING:
     from unkernel.engines.explain.explanation import Explanation
     from unkernel.engines.explain.importances import Importances
 
-KIND = "records"  # kind in the metadata of files
+KIND = "records"  # the kind in the metadata of files
 _PLAN = "plan."  # prefix of the plan's arrays in files
-_ROWS = "rows."  # prefix of the classifier's arrays
+_ROWS = "rows."  # prefix of the classifier's arrays in files
 _MAX_CACHED_SPLITS = 16
 
 
 class RecordClassifier(RecordAnswers, CompiledEstimator, RestoredObject):
     """Compiled pipeline: an immutable classifier of raw records.
 
-    :func:`unkernel.compile` makes it from a fitted pipeline, and :func:`unkernel.load` reads it from a file.
+    :func:`unkernel.compile` returns such a classifier for a fitted pipeline, and :func:`unkernel.load` reads
+    it from a file.
 
-    All parameters are attributes, too.
+    All parameters are also attributes.
 
     Parameters
     ----------
@@ -79,7 +80,7 @@ class RecordClassifier(RecordAnswers, CompiledEstimator, RestoredObject):
     # --- Properties -----------------------------------------------------------------------------------
 
     decision: Decision = delegate_property(
-        "decision", "The rule that makes predictions from scores.", to="classifier"
+        "decision", "The rule that turns scores into predictions.", to="classifier"
     )
 
     @property
@@ -154,7 +155,7 @@ class RecordClassifier(RecordAnswers, CompiledEstimator, RestoredObject):
         return RecordScorer(self.plan.native, self.classifier._engine)
 
     def bind(self, shared: Mapping[str, Any]) -> BoundRecord:
-        """Fix some columns, to score many records that share them faster.
+        """Fix some columns, in order to score many records that share these columns faster.
 
         Parameters
         ----------
@@ -164,8 +165,8 @@ class RecordClassifier(RecordAnswers, CompiledEstimator, RestoredObject):
         Returns
         -------
         BoundRecord
-            A scorer whose ``score_one``, ``predict_one``, ``predict_proba_one`` and ``predict`` take the
-            other columns. The attribute ``sums_once`` names the part that is computed only once.
+            A scorer. Its methods ``score_one``, ``predict_one``, ``predict_proba_one`` and ``predict`` take
+            the remaining columns. Its attribute ``sums_once`` names the work that is done only once.
 
         Examples
         --------
@@ -198,9 +199,9 @@ class RecordClassifier(RecordAnswers, CompiledEstimator, RestoredObject):
         return RecordClassifier(self.plan, self.classifier.with_threshold(threshold))
 
     def with_cache(self, rows: int | None) -> RecordClassifier:
-        """Return the same classifier with another cache of scores.
+        """Return this classifier with another cache of scores.
 
-        Records that are encoded as the same row share an entry.
+        Records that are encoded as the same row share a cache entry.
 
         Parameters
         ----------
@@ -232,10 +233,10 @@ class RecordClassifier(RecordAnswers, CompiledEstimator, RestoredObject):
         record : dict, or list of one value per column
             The record.
         top : int or None, default=10
-            How many contributions to list, largest first; None lists all.
+            Number of contributions to list, largest first; None lists all.
         of : label, default=None
-            The class whose score to explain. None explains the score of ``classes_[1]`` if there are two
-            classes, and compares the predicted class with the runner-up if there are more.
+            The class whose score is explained. With None, the score of ``classes_[1]`` is explained if there
+            are two classes; otherwise the predicted class is compared with the runner-up.
 
         Returns
         -------
@@ -267,12 +268,12 @@ class RecordClassifier(RecordAnswers, CompiledEstimator, RestoredObject):
         X : DataFrame, Arrow table, list of dicts, dict of columns, or array of shape (n_records, n_columns)
             The records.
         y : array-like of shape (n_records,), default=None
-            The correct labels or values. If they are given, the loss of quality when a column's values are
-            shuffled among the records is measured, too.
+            The correct labels or values. If they are given, the method also measures how much quality is lost
+            when a column's values are shuffled among the records.
         qid : array-like of shape (n_records,), default=None
             Groups, for rankings.
         max_records : int, default=10_000
-            Largest number of records to use. Of more, a sample is drawn, always the same.
+            Largest number of records to use. If there are more, a sample is drawn; it is always the same.
         n_repeats : int, default=5
             Number of shuffles of each column.
         n_jobs : int, default=None
@@ -281,8 +282,8 @@ class RecordClassifier(RecordAnswers, CompiledEstimator, RestoredObject):
         Returns
         -------
         Importances
-            The shares of columns and pairs in the variance of the scores, and the losses. Its method
-            ``shape`` gives the contribution of a column by its values.
+            The shares of columns and pairs of columns in the variance of the scores, and the losses. The
+            method ``shape`` returns the contribution of a column as a function of its values.
 
         See Also
         --------
@@ -359,7 +360,7 @@ class RecordClassifier(RecordAnswers, CompiledEstimator, RestoredObject):
         Raises
         ------
         FormatError
-            If a number is impossible.
+            If a number is invalid.
         """
         self.classifier.check_model(file)
         return self
@@ -375,14 +376,14 @@ class RecordClassifier(RecordAnswers, CompiledEstimator, RestoredObject):
 
 
 def _is_wide_enough(plan: Plan, model: Model) -> bool:
-    """Return whether rows of a plan have the features of the model; more only if its width is not fixed."""
+    """Return whether rows of a plan have as many features as the model, or more if its width is not fixed."""
     if model.fixed_width:
         return plan.n_features == model.n_features
     return plan.n_features >= model.n_features
 
 
 def _remove_feature_names(settings: dict[str, Any]) -> dict[str, Any]:
-    """Remove the feature names from the settings of a classifier, because the plan has them."""
+    """Return the settings of a classifier without feature names, because the plan stores the names."""
     if "model" in settings:
         model = settings["model"]
         return settings | {"model": model | {"settings": _remove_feature_names(model["settings"])}}

@@ -1,4 +1,4 @@
-"""Fold linear maps into the model, so that the plan does not compute components."""
+"""Fold linear maps into the weights of the model; the plan then need not compute components."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from unkernel.records.sklearn.linear_maps import Transformers, compose_linear_ma
 
 
 def fold_linear_maps(maps: Transformers, model: LinearModel) -> LinearModel:
-    """Return a model with the scores that a linear model gives to the results of linear maps."""
+    """Return a model whose scores equal those of a linear model after the linear maps."""
     matrix, offset = compose_linear_maps(maps)
     return replace(
         model,

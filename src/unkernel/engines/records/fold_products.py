@@ -1,4 +1,4 @@
-"""Fold products of features into the model, so that the plan does not list each product."""
+"""Fold products of features into the model; the plan then need not list each product."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _MAX_CONJUNCTION_FEATURES = 3
 
 
 def fold_products(plan: Plan, model: Any) -> tuple[Plan, Any]:
-    """Move products of 0/1 features at the end of a plan into the model, if possible."""
+    """Return the plan and the model with final products of 0/1 features moved to the model, if possible."""
     if not isinstance(model, LinearModel) or not _can_fold(model):
         return plan, model
     shortened = remove_products(plan, _MAX_CONJUNCTION_FEATURES)
@@ -34,7 +34,7 @@ def fold_products(plan: Plan, model: Any) -> tuple[Plan, Any]:
 
 
 def _can_fold(model: LinearModel) -> bool:
-    """Return whether models of conjunctions support the decision of this model."""
+    """Return whether a model of conjunctions can have the decision of this model."""
     decision = model.decision
     return (
         decision.scheme in ("binary", "one_vs_rest")

@@ -15,7 +15,7 @@ from unkernel.records.record_generator import generate_records
 from unkernel.records.sklearn import is_boosting_machine
 
 _TOLERANCE = 1e-9  # largest difference of scores, relative to the largest score
-_GENERATED_RECORDS = 24  # with known values, and the same number with unseen and missing values
+_GENERATED_RECORDS = 24  # number with known values, and number with unseen and missing values
 _MIN_COMPARED_RECORDS = 4
 _MAX_CPU_SECONDS = 1.0  # after this time, only _MIN_COMPARED_RECORDS of each kind are compared
 _REFUSALS = (ValueError, TypeError, KeyError, AttributeError)
@@ -24,7 +24,7 @@ _REFUSALS = (ValueError, TypeError, KeyError, AttributeError)
 def check_answers(
     compiled: RecordClassifier, pipeline: Any, sample: Any, what: str = "of the sample"
 ) -> None:
-    """Compare predictions of a compiled classifier and its pipeline; raise a ``ValueError`` if they differ.
+    """Raise a ``ValueError`` if a compiled classifier and its pipeline predict differently.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ def check_answers(
     sample : records
         Input of the pipeline.
     what : str
-        Describes the records in messages.
+        Description of the records for messages.
     """
     if not compiled.classifier.exact:
         return
@@ -68,7 +68,7 @@ def check_answers(
 
 
 def _compute_scores(compiled: RecordClassifier, pipeline: Any, sample: Any) -> tuple[Any, Any]:
-    """Return the scores of both or, if the pipeline has none, the probabilities or the predictions."""
+    """Return the scores of both or, if the pipeline has no scores, the probabilities or predictions."""
     pipeline_input = _copy(sample)
     if hasattr(pipeline, "decision_function"):
         return compiled.decision_function(sample), np.asarray(pipeline.decision_function(pipeline_input))
@@ -78,7 +78,7 @@ def _compute_scores(compiled: RecordClassifier, pipeline: Any, sample: Any) -> t
 
 
 def _have_clear_votes(compiled: RecordClassifier, sample: Any, limit: float) -> Any:
-    """Return for each record whether all pairs of classes have clear votes, which rounding cannot change."""
+    """Return, for each record, whether the votes of all pairs of classes are safe from rounding errors."""
     rows = compiled._encode(sample, None)
     decision = compiled.decision
     if decision.scheme != "one_vs_one" or decision.decides_by_scores:
@@ -93,12 +93,12 @@ def _are_off_threshold(compiled: RecordClassifier, sample: Any, threshold: Thres
 
 
 def _copy(sample: Any) -> Any:
-    """Copy the sample, because steps with ``copy=False`` change their input."""
+    """Return a copy of the sample, because steps with ``copy=False`` change their input."""
     return sample.copy() if hasattr(sample, "copy") else sample
 
 
 def _have_certain_label(scores: Any, limit: float, *, by_pairs: bool) -> Any:
-    """Return for each record whether the label is certain: no scores are so close that rounding decides.
+    """Return, for each record, whether the label is certain: rounding errors cannot change it.
 
     If `by_pairs`, the sign of each score is a vote for one of two classes.
     """
@@ -116,8 +116,8 @@ def _have_certain_label(scores: Any, limit: float, *, by_pairs: bool) -> Any:
 def check_generated(compiled: RecordClassifier, pipeline: Any) -> int:
     """Compare predictions for records that are generated from the values in the plan.
 
-    The records include unseen and missing values if the pipeline accepts such values. Slow pipelines get
-    fewer records.
+    The records include unseen and missing values if the pipeline accepts such values. For slow pipelines,
+    fewer records are compared.
 
     Returns
     -------
@@ -153,7 +153,7 @@ def _compare_records(compiled: RecordClassifier, pipeline: Any, records: list[li
 
 
 def _generate_accepted(plan: Plan, pipeline: Any, kinds: dict[str, bool]) -> list[list[Any]]:
-    """Generate records that the pipeline accepts, if possible with all `kinds` of values together."""
+    """Return generated records that the pipeline accepts, if possible with all `kinds` of values together."""
     for chosen in [kinds, *({name: True} for name in kinds)]:
         records = generate_records(plan, _GENERATED_RECORDS, **chosen)
         if _accepts(pipeline, plan, records[:_MIN_COMPARED_RECORDS]) and _accepts(pipeline, plan, records):
@@ -168,9 +168,9 @@ def _generate_accepted(plan: Plan, pipeline: Any, kinds: dict[str, bool]) -> lis
 
 
 def _accepts(pipeline: Any, plan: Plan, records: list[list[Any]]) -> bool:
-    """Return whether the transformers accept the records; the last step, which may be slow, is not run.
+    """Return whether the transformers accept the records.
 
-    Boosting machines accept all records that reach them.
+    The last step is not run, because it may be slow. Boosting machines accept all records that reach them.
     """
     try:
         rows = _make_table(plan, pipeline, records)
@@ -185,7 +185,7 @@ def _accepts(pipeline: Any, plan: Plan, records: list[list[Any]]) -> bool:
 
 
 def _check_single_records(compiled: RecordClassifier, pipeline: Any, records: list[list[Any]]) -> None:
-    """Compare the score of each record alone with its score in a batch."""
+    """Compare the score of each single record with its score in a batch."""
     if compiled.decision.scheme == "calibrated":
         return
     scores = np.asarray(compiled.decision_function(_make_table(compiled.plan, pipeline, records)))
@@ -200,7 +200,7 @@ def _check_single_records(compiled: RecordClassifier, pipeline: Any, records: li
 
 
 def _make_table(plan: Plan, pipeline: Any, records: list[list[Any]]) -> Any:
-    """Convert records to the input of the pipeline: texts, dicts, a frame or an array."""
+    """Return records in the form that the pipeline takes: texts, dicts, a frame or an array."""
     if plan.whole:
         return [record[0] for record in records]
     if not plan.required:

@@ -1,4 +1,4 @@
-"""Compile pipelines: the transformers become a plan, the last step a compiled classifier."""
+"""Compile pipelines: the transformers become a plan, and the last step becomes a compiled classifier."""
 
 from __future__ import annotations
 
@@ -58,12 +58,12 @@ def compile_pipeline(
         check_answers(compiled, pipeline, options.sample)
     else:
         check_generated(compiled, pipeline)
-    compiled.cache_clear()  # remove the compared records
+    compiled.cache_clear()  # removes the records of the comparison
     return compiled
 
 
 def _make_plan_and_model(transformers: Any, last: Any) -> tuple[Plan, Any]:
-    """Return the plan of the transformers, and the model of the last step on its rows."""
+    """Return the plan of the transformers, and the model of the last step for the plan's rows."""
     last, threshold = split_threshold(last)
     plan, model = _make_plan_and_plain_model(transformers, last)
     return plan, model if threshold is None else model.with_threshold(threshold)

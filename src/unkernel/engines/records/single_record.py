@@ -18,7 +18,7 @@ from unkernel.models import Decision
 
 
 class PartialRecordScorer:
-    """Scores records that share some columns: merges the shared columns with the columns of each record.
+    """Scores records that share some columns, by adding the shared columns to each record.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ class PartialRecordScorer:
         return int(self._scorer.choose_by_pairs(self._merge(columns), n_classes, by_sums))
 
     def sum_votes(self, columns: Any, n_classes: int) -> Any:
-        """Return one number per class, from the votes and scores of pairs."""
+        """Return one number per class, computed from the votes and scores of pairs."""
         return self._scorer.sum_votes(self._merge(columns), n_classes)
 
     def _merge(self, columns: Any) -> dict[str, Any]:
@@ -58,7 +58,7 @@ class PartialRecordScorer:
 
 
 class RecordCalls(SingleCalls):
-    """The native calls of a scorer, as functions of a record."""
+    """The calls of a scorer in the core, as functions of a record."""
 
     def __init__(self, scorer: RecordScorer | PartialRecordScorer) -> None:
         self._scorer = scorer
@@ -90,7 +90,7 @@ def check_probabilities(classifier: RecordAnswers) -> None:
 
 
 class RecordAnswers:
-    """Base of classifiers that score and classify single records."""
+    """Base class of classifiers that score and classify single records."""
 
     decision: Decision
 
@@ -108,9 +108,9 @@ class RecordAnswers:
     def score_one(self) -> AnswerOne:
         """Compute the decision function of one record: ``score_one(record)``.
 
-        A record is a dict, or a list of one value per column; after ``bind``, it is a dict of the columns
-        that are not shared. Whether unknown columns are ignored or raise an error depends on the parameter
-        ``unknown_keys`` of :func:`unkernel.compile`.
+        A record is a dict, or a list of one value per column. After ``bind``, a record is a dict of the
+        columns that are not shared. The parameter ``unknown_keys`` of :func:`unkernel.compile` determines
+        whether unknown columns are ignored or raise an error.
         """
         return make_score_one(RecordCalls(self._scorer), self.decision)
 
@@ -123,8 +123,8 @@ class RecordAnswers:
     def predict_proba_one(self) -> AnswerOne:
         """Predict the probability of each class for one record: ``predict_proba_one(record)``.
 
-        The probabilities are a list in the order of ``classes_``. Models without probabilities have no such
-        attribute.
+        The probabilities are a list in the order of ``classes_``. If a model has no probabilities, it does
+        not have this attribute.
         """
         check_probabilities(self)
         return make_predict_proba_one(RecordCalls(self._scorer), self.decision)

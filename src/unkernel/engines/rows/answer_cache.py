@@ -12,14 +12,14 @@ _MAX_CACHED_ROWS = 1 << 26
 
 
 class CacheInfo(NamedTuple):
-    """Numbers of cache hits and misses, as for ``functools.lru_cache``.
+    """Statistics of a cache, as for ``functools.lru_cache``.
 
     Attributes
     ----------
     hits : int
-        Rows that were found in the cache.
+        Number of rows that were found in the cache.
     misses : int
-        Rows that were scored.
+        Number of rows that were not in the cache and were scored.
     maxsize : int
         Largest number of rows in the cache; 0 if there is no cache.
     currsize : int
@@ -54,6 +54,6 @@ def check_cache(rows: int | None) -> None:
 
 
 def get_cache_info(engine: Engine) -> CacheInfo:
-    """Return the counts of an engine's cache; zeros if it has none."""
+    """Return the statistics of an engine's cache; all zero if there is no cache."""
     counts: Any = engine.cache_counts()
     return CacheInfo(0, 0, 0, 0) if counts is None else CacheInfo(*counts)

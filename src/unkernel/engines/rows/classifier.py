@@ -52,14 +52,14 @@ class CompiledClassifier(LinearWeights, CompiledEstimator):
     :func:`unkernel.compile` and :func:`unkernel.load` return such classifiers. They have the methods of a
     scikit-learn classifier, and ``score_one`` and ``predict_one`` for single rows.
 
-    All parameters are attributes, too.
+    All parameters are also attributes.
 
     Parameters
     ----------
     model : ConjunctionModel, KernelModel or LinearModel
         The model.
     tables : Tables, default=None
-        The tables that ``compile`` made; models of weights need none.
+        The tables that ``compile`` made; models of weights need no tables.
     candidates : sequence of Candidate, default=()
         The engines that ``compile`` tried.
     cache : int, default=None
@@ -89,7 +89,7 @@ class CompiledClassifier(LinearWeights, CompiledEstimator):
 
     model: Model
     _parameter_names = ("model", "tables", "candidates", "cache")
-    _unchecked_file: str | None = None  # the file of a model that is not completely checked yet
+    _unchecked_file: str | None = None  # the file of a model that has not been completely checked yet
 
     def __init__(
         self,
@@ -107,7 +107,7 @@ class CompiledClassifier(LinearWeights, CompiledEstimator):
 
     @property
     def n_features_in_(self) -> int:
-        """Number of features of the training rows, if the model knows it."""
+        """Number of features of the training rows, if the model stores this number."""
         return self.model.n_features
 
     @property
@@ -139,7 +139,7 @@ class CompiledClassifier(LinearWeights, CompiledEstimator):
 
     @cached_property
     def _tables(self) -> Tables:
-        """The tables of conjunctions, built when first needed: saving an estimator needs no tables."""
+        """The tables of conjunctions, built on first use: an estimator that is only saved needs no tables."""
         if self.tables is not None and self.tables.layout != INT16:
             return self.tables
         from unkernel.engines.tables import builders
@@ -174,15 +174,15 @@ class CompiledClassifier(LinearWeights, CompiledEstimator):
         return PrefixTrie(self._engine, limit, self._check_rows) if limit else None
 
     def _make_once(self, name: str, make: Callable[[], _Value]) -> _Value:
-        """Make a value at its first use. Threads that request it at the same time get the same value."""
+        """Return a value that is made on first use. All threads get the same value."""
         made: dict[str, _Value] = self.__dict__
         if name not in made:
-            made.setdefault(name, make())  # atomic: the first thread wins
+            made.setdefault(name, make())  # setdefault is atomic: the value of the first thread is kept
         return made[name]
 
     @property
     def _checked_model(self) -> Model:
-        """The model, after a check of all its numbers; raises a ``FormatError`` for impossible numbers."""
+        """The model, after a check of all of its numbers; raises a ``FormatError`` for invalid numbers."""
         if self._unchecked_file is not None and isinstance(self.model, ConjunctionModel):
             self.model.check(self._unchecked_file)
             self._unchecked_file = None
@@ -196,8 +196,8 @@ class CompiledClassifier(LinearWeights, CompiledEstimator):
         file : str
             Name of the file in error messages.
         largest : float, default=inf
-            Size in bytes above which the check waits until the model is first needed: to explain, to list
-            weights, to save or to compile it again.
+            Larger models (in bytes) are checked only when they are first needed: to explain a score, to list
+            weights, or to save or compile the model again.
 
         Returns
         -------
@@ -207,7 +207,7 @@ class CompiledClassifier(LinearWeights, CompiledEstimator):
         Raises
         ------
         FormatError
-            If a number is impossible.
+            If a number is invalid.
         """
         self._unchecked_file = file
         if self.model.nbytes <= largest:
@@ -215,7 +215,7 @@ class CompiledClassifier(LinearWeights, CompiledEstimator):
         return self
 
     def check_answers(self, file: str) -> None:
-        """Compare the scores of the engine with those of the model on some rows.
+        """Compare the scores of the engine with the scores of the model on random rows.
 
         Approximate engines and engines with 16-bit weights are not compared.
 
@@ -300,14 +300,14 @@ class CompiledClassifier(LinearWeights, CompiledEstimator):
         return scores
 
     def _check_rows(self, X: ArrayLike) -> CsrRows:
-        """Return X as canonical rows with the columns of the model."""
+        """Return X as rows in canonical form with the model's number of columns."""
         self._check_names(X)
         rows = check_rows(X)
         check_width(rows, self.n_features_in_, self.model.fixed_width)
         return rows
 
     def _check_names(self, X: Any) -> None:
-        """Check that a table, or a row of a table, has the column names of the training table, in order."""
+        """Check that the column names of a table, or of a row of a table, are those of the training table."""
         training_names = self.model.origin.get("feature_names")
         is_row = getattr(X, "ndim", 2) == 1 and hasattr(X, "to_numpy")  # a Series of pandas
         given_names = getattr(X, "index" if is_row else "columns", None)
@@ -331,8 +331,8 @@ class CompiledClassifier(LinearWeights, CompiledEstimator):
         threads : int
             Number of threads.
         until_decided : bool, default=False
-            Whether to stop as soon as the class is decided. Then only the sign of a single score, or the
-            index of the largest score, is correct.
+            Whether to stop as soon as the class is decided. If so, only the sign of a single score or the
+            index of the largest score is correct.
 
         Returns
         -------
@@ -353,10 +353,11 @@ class CompiledClassifier(LinearWeights, CompiledEstimator):
     def score_one(self) -> Callable[..., Any]:
         """Compute the decision function of one row: ``score_one(ids, values=None)``.
 
-        ``ids`` lists the non-zero columns of the row, counted from 0, in any order: a list of int, or a
-        buffer (NumPy array, ``array.array`` or bytes) of 32-bit or 64-bit integers, which is read in place.
-        Columns that the model does not know are ignored. ``values`` gives the values of the columns, by
-        default 1. A column that occurs twice counts once or, with ``values``, with the sum of its values.
+        ``ids`` lists the nonzero columns of the row, counted from 0, in any order. It is a list of int, or a
+        buffer (NumPy array, ``array.array`` or bytes) of 32-bit or 64-bit integers, which is read without a
+        copy. Columns that the model does not know are ignored. ``values`` lists the values of the columns; by
+        default, all values are 1. A column that occurs twice counts once; with ``values``, its values are
+        added up.
 
         The result is a float, or a list of floats if :meth:`decision_function` returns several scores per
         row.
@@ -367,8 +368,8 @@ class CompiledClassifier(LinearWeights, CompiledEstimator):
     def predict_one(self) -> Callable[..., Any]:
         """Predict the class of one row: ``predict_one(ids, values=None)``.
 
-        The arguments are those of :attr:`score_one`. The result is the class as a Python object, or the value
-        for regression models.
+        The arguments are the same as for :attr:`score_one`. The result is the class as a Python object or,
+        for regression models, the value.
         """
         return make_predict_one(RowCalls(self._engine.one_row), self.decision)
 
@@ -393,14 +394,14 @@ class CompiledClassifier(LinearWeights, CompiledEstimator):
         Parameters
         ----------
         row : list of int, dict of int to float, or array or sparse matrix of shape (1, n_features)
-            The row. A list of integers names the columns that are 1, a dict maps columns to values.
+            The row. A list of integers lists the columns with the value 1; a dict maps columns to values.
         top : int or None, default=10
-            How many contributions to list, largest first; None lists all.
+            Number of contributions to list, largest first; None lists all.
         of : label, default=None
-            The class whose score to explain. None explains the score of ``classes_[1]`` if there are two
-            classes, and compares the predicted class with the runner-up if there are more.
+            The class whose score is explained. With None, the score of ``classes_[1]`` is explained if there
+            are two classes; otherwise the predicted class is compared with the runner-up.
         names : sequence or mapping, default=None
-            Names of the columns; by default the names in the model.
+            Names of the columns; by default, the names that the model stores.
 
         Returns
         -------
@@ -428,14 +429,14 @@ class CompiledClassifier(LinearWeights, CompiledEstimator):
         Parameters
         ----------
         top : int, default=10
-            How many to list, over all classes, largest absolute weight first.
+            Number of weights to list over all classes, largest absolute weight first.
 
         Returns
         -------
         list of Heavy
-            Each with the names of its features, its weight and the class that it supports. For models of
-            support vectors, conjunctions that are not in the tables (those of rare features for ``"split"``,
-            those with small weights for ``"pruned"``) are not listed.
+            The conjunctions, each with the names of its features, its weight and the class that it supports.
+            For models of support vectors, only conjunctions in the tables are listed: "split" lacks those of
+            rare features, and "pruned" lacks those with small weights.
         """
         from unkernel.engines.explain.explanation import list_heaviest
 
@@ -445,18 +446,19 @@ class CompiledClassifier(LinearWeights, CompiledEstimator):
     def heaviest_conjunctions(self, top: int) -> dict[str, Any]:
         """Return the conjunctions with the largest weights in the tables, as arrays.
 
-        The result is empty for engines without conjunctions. It lacks conjunctions of rare features that were
-        not expanded.
+        The result is empty for engines without conjunctions. Conjunctions of rare features that were not
+        expanded are missing.
 
         Parameters
         ----------
         top : int
-            How many to return.
+            Number of conjunctions to return.
 
         Returns
         -------
         dict
-            ``counts`` of conjunctions by size, and ``columns`` and ``weights`` of the largest.
+            ``counts``: the number of conjunctions of each size. ``columns`` and ``weights``: the conjunctions
+            with the largest weights.
         """
         if self._tables.layout != CONJUNCTIONS:
             return {"counts": [0] * 5, "columns": np.empty((0, 4), np.int64), "weights": np.empty((0, 1))}
@@ -511,10 +513,10 @@ class CompiledClassifier(LinearWeights, CompiledEstimator):
     # --- The cache of scores --------------------------------------------------------------------------
 
     def with_cache(self, rows: int | None) -> CompiledClassifier:
-        """Return the same classifier with another cache of scores.
+        """Return this classifier with another cache of scores.
 
-        The cache finds rows that are equal in all columns and values; cached scores equal computed
-        scores to the last bit. Threads share the cache without locks. It is not stored in files.
+        A cached score is used if a row has the same columns and values; it equals the computed score to the
+        last bit. Threads share the cache without locks. Files do not store the cache.
 
         Parameters
         ----------
@@ -530,12 +532,12 @@ class CompiledClassifier(LinearWeights, CompiledEstimator):
         return self._copy_with(cache=rows)
 
     def cache_info(self) -> CacheInfo:
-        """Return the numbers of cache hits and misses.
+        """Return the statistics of the cache.
 
         Returns
         -------
         CacheInfo
-            A named tuple of hits, misses, maxsize and currsize.
+            A named tuple with the fields hits, misses, maxsize and currsize.
         """
         return get_cache_info(self._engine)
 

@@ -11,7 +11,7 @@ from unkernel.models import Decision
 
 
 class RowCalls(SingleCalls):
-    """The native calls of a worker, as functions of ids and values."""
+    """The calls of a worker in the core, as functions of ids and values."""
 
     def __init__(self, worker: Worker) -> None:
         self._worker = worker
@@ -47,7 +47,7 @@ class OneRowScorer:
     engine : Engine
         The compiled engine.
     decision : Decision
-        The rule that makes predictions from scores.
+        The rule that turns scores into predictions.
 
     Attributes
     ----------

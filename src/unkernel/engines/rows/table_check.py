@@ -1,7 +1,7 @@
 """Check that the compiled tables and the model in a file belong together.
 
-Random rows are scored by the engine and, with numpy alone, by the model. Each check draws new rows, so that
-tables cannot be forged to be correct for the checked rows only.
+Random rows are scored by the engine and, with numpy alone, by the model. Each check draws new rows: tables
+can therefore not be forged to be correct only for the rows of the check.
 """
 
 from __future__ import annotations
@@ -24,26 +24,26 @@ Model = KernelModel | LinearModel | ConjunctionModel
 _TOLERANCE = 1e-9  # largest difference of scores, relative to the sum of the absolute summands
 _CONJUNCTION_ROWS = 16
 _CONJUNCTIONS_PER_ROW = 4
-_VECTOR_ROWS = 8  # made of support vectors
+_VECTOR_ROWS = 8  # number of rows made from support vectors
 _MAX_NUMBERS_AT_ONCE = 1 << 22
 
 
 class Row(NamedTuple):
-    """A row: its columns, ascending, and their values."""
+    """A row: its columns in ascending order, and their values."""
 
     columns: NDArray[np.int64]
     values: NDArray[np.float64]
 
 
 class Sum(NamedTuple):
-    """Scores of a row. `sizes` are the sums of the absolute summands, which bound rounding errors."""
+    """The scores of a row. Rounding errors are proportional to `sizes`, the sums of absolute summands."""
 
     scores: NDArray[np.float64]
     sizes: NDArray[np.float64]
 
 
 def check_answers(model: Model, engine: Any, file: str, generator: np.random.Generator) -> None:
-    """Compare an exact engine with the model on random rows; raise a ``FormatError`` for differences."""
+    """Raise a ``FormatError`` if an exact engine and the model give different scores on random rows."""
     for row in _draw_rows(model, generator):
         with np.errstate(over="ignore", invalid="ignore"):
             expected = _sum_model(model, row)
@@ -56,12 +56,12 @@ def check_answers(model: Model, engine: Any, file: str, generator: np.random.Gen
 
 
 def _have_equal_scores(engine: Any, row: Row, expected: Sum, n_features: int) -> bool:
-    """Return whether the engine's scores of a row, in a batch and alone, are those of the model."""
+    """Return whether the engine's scores of a row, in a batch and alone, equal those of the model."""
     rows = CsrRows.of([0, len(row.columns)], row.columns, row.values, n_features)
     try:
         batch_scores: Any = np.asarray(engine.score(rows, 1))[0]
         single_scores: Any = engine.one_row.score_one(row.columns, row.values.tolist())
-    except ValueError:  # a score that is not finite
+    except ValueError:  # a score is not finite
         return False
     limit = _TOLERANCE * expected.sizes
     return all(
@@ -88,7 +88,7 @@ def _make_binary_row(columns: NDArray[np.int64]) -> Row:
 
 
 def _draw_conjunctions(model: ConjunctionModel, generator: np.random.Generator) -> Row:
-    """Draw a row that has all features of some conjunctions."""
+    """Draw a row that has all features of several conjunctions."""
     if not len(model.keys):
         return _make_binary_row(np.empty(0, np.int64))
     chosen = model.keys[generator.integers(len(model.keys), size=_CONJUNCTIONS_PER_ROW)]
@@ -97,7 +97,7 @@ def _draw_conjunctions(model: ConjunctionModel, generator: np.random.Generator) 
 
 
 def _draw_columns(model: LinearModel, generator: np.random.Generator) -> Row:
-    """Draw a row of many columns, so that one wrong weight among them changes the score."""
+    """Draw a row with many columns; a wrong weight of any of them changes the score."""
     max_columns = max(1, _MAX_NUMBERS_AT_ONCE // model.n_scores)
     first = int(generator.integers(max(1, model.n_features - max_columns + 1)))
     columns = np.arange(first, min(first + max_columns, model.n_features), dtype=np.int64)
@@ -141,7 +141,7 @@ def _sum_vectors(model: KernelModel, row: Row) -> Sum:
 
 
 def _compute_kernel_values(kernel: Kernel, vectors: CsrRows, row: Row) -> tuple[Any, Any]:
-    """Compute the kernel value for each vector, and the size of its possible rounding error."""
+    """Return the kernel value of each vector with the row, and a bound on its rounding error."""
     count, vector_of_entry = vectors.shape[0], vectors.row_of_entry()
     positions = np.minimum(np.searchsorted(row.columns, vectors.indices), max(len(row.columns) - 1, 0))
     is_shared = row.columns[positions] == vectors.indices if len(row.columns) else np.zeros(vectors.nnz, bool)

@@ -1,4 +1,4 @@
-"""The candidates of ``compile``: the engines to build and measure for a model, and their order."""
+"""Try the candidates of ``compile``: the engines to build and measure for a model, in a suitable order."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ from unkernel.models import ConjunctionModel, KernelModel, LinearModel
 
 Weights = LinearModel | ConjunctionModel
 
-_SMALL_TABLE_BYTES, _LARGE_TABLE_BYTES = 4e6, 32e6  # sizes of the dense table if only one is tried
-_MAX_BYTES_BELOW_TRIE = 64e6  # of a dense table below a trie
-_MANY_WEIGHTS = 1_000_000  # in models with more weights, groups of features are tried first
-# With more conjunctions per row than this number per support vector, engines of support vectors are faster.
+_SMALL_TABLE_BYTES, _LARGE_TABLE_BYTES = 4e6, 32e6  # sizes of the dense table if only one size is tried
+_MAX_BYTES_BELOW_TRIE = 64e6  # largest size of a dense table that is combined with a trie
+_MANY_WEIGHTS = 1_000_000  # for models with more weights, groups of features are tried first
+# If (conjunctions per row) / (support vectors) exceeds this number, engines of support vectors are faster.
 _MAX_CONJUNCTIONS_PER_VECTOR = 10
 _TRIE_SIZES = (3_000_000, 1_000_000, 300_000, 100_000, 30_000, 10_000)
 _WITH_TRIE = ("expanded", "split", "pruned")
@@ -43,7 +43,7 @@ _WITH_TRIE = ("expanded", "split", "pruned")
 def try_candidates(model: KernelModel | Weights, bench: Bench, trie_rows: Any) -> Iterator[Trial]:
     """Build and measure the candidates one by one: the engines, then prefix tries with the fastest engine.
 
-    Without measuring, the first engine that fits into the memory ends the search.
+    If engines are not measured, the search ends at the first engine that fits into the memory.
     """
     subject = Machine(model) if isinstance(model, KernelModel) else model
     fastest: Candidate | None = None
@@ -93,7 +93,7 @@ def _try_bitsliced(machine: Machine, bench: Bench) -> Trial:
 
 
 def _try_engines_by_rule(machine: Machine, bench: Bench) -> Iterator[Trial]:
-    """Build engines without measuring, the most promising first; the first one that fits is chosen."""
+    """Build engines without measuring, the most promising first; the first that fits is chosen."""
     is_hopeless = (
         machine.count_conjunctions(bench.sample) > _MAX_CONJUNCTIONS_PER_VECTOR * machine.model.n_support
     )
@@ -109,7 +109,7 @@ def _try_engines_by_rule(machine: Machine, bench: Bench) -> Iterator[Trial]:
 
 
 def _measure_engines(machine: Machine, bench: Bench) -> Iterator[Trial]:
-    """Measure engines. The first measured times decide which layouts are tried."""
+    """Build and measure engines; the first measured times decide which further layouts to try."""
     yield _try_inverted(machine, bench)
     if machine.binary:
         yield _try_bitsliced(machine, bench)
@@ -142,7 +142,7 @@ def _try_expansions(machine: Machine, bench: Bench) -> Iterator[Trial]:
     borders = list_rare_borders(machine, bench.options.rare)
     if is_large(machine):
         yield from _try_groups(machine, bench, search)
-        # At higher degrees each layout takes seconds to build, and groups were never slower.
+        # Stop here: at higher degrees each layout takes seconds to build, and groups were never slower.
         if degree > 2 and search.is_late():
             borders = borders[-1:]
         yield from search.try_layouts(borders, [])
@@ -155,7 +155,7 @@ def _try_expansions(machine: Machine, bench: Bench) -> Iterator[Trial]:
 
 
 def _try_groups(machine: Machine, bench: Bench, search: LayoutSearch) -> Iterator[Trial]:
-    """Try groups for a large model: a feature is rare unless it is among the most frequent `ranks`."""
+    """Try groups for a large model; only a fixed number of the most frequent features are not rare."""
     ordered = np.sort(machine.frequencies)[::-1]
     for ranks in GROUPED_RANKS:
         if ranks < len(ordered) and not search.is_late():
@@ -201,7 +201,7 @@ def _check_expansion(machine: Machine, engine: str) -> None:
 
 
 def _note_agreement(trial: Trial, machine: Machine, sample: Any) -> Trial:
-    """Add a note that compares the predictions for the sample with those of the exact model."""
+    """Return a trial with a note that compares its predictions on the sample with the exact model's."""
     if trial.tables is None:
         return trial
     if sample.shape[0] == 0:
@@ -223,7 +223,7 @@ def _note_agreement(trial: Trial, machine: Machine, sample: Any) -> Trial:
 
 
 def _try_weight_engines(model: Weights, bench: Bench) -> Iterable[Trial]:
-    """Try engines for a model of weights; they differ in the layout of the weights."""
+    """Try engines for a model of weights. They differ in the layout of the weights."""
     engine = bench.options.engine
     if engine not in ("auto", "expanded", "int16"):
         raise ValueError(
@@ -260,7 +260,7 @@ def _try_weight_layouts(model: ConjunctionModel, bench: Bench) -> Iterator[Trial
     if fusable and len(model.keys) > _MANY_WEIGHTS and bench.sample is not None:
         dense = compute_dense_bytes(len(model.columns), model.degree, len(model.intercept))
         groups = list_grouped_heads(model.degree, dense, bench.memory)
-    if not bench.is_timed:  # groups first, because they are usually the fastest
+    if not bench.is_timed:  # try groups first, because they are usually the fastest
         yield from search.try_several(0, [*groups, default])
         return
     yield from search.try_layout(0, default)
@@ -278,7 +278,7 @@ def _try_weight_layouts(model: ConjunctionModel, bench: Bench) -> Iterator[Trial
 def _try_prefix_tries(
     subject: Machine | Weights, fastest: Candidate | None, rows: Any, bench: Bench
 ) -> Iterator[Trial]:
-    """Try prefix tries with the fastest engine, or with an expansion if that engine cannot have a trie."""
+    """Try prefix tries with the fastest engine or, if this cannot have a trie, with an expansion."""
     best = _choose_trie_base(subject, fastest, bench)
     size = min(max(best.head_bytes, _SMALL_TABLE_BYTES), _MAX_BYTES_BELOW_TRIE, bench.memory)
     base = replace(best, head_bytes=size, fused=0, grouped=0, nbytes=-1, microseconds=-1.0, chosen=False)
@@ -307,7 +307,7 @@ def _choose_trie_base(subject: Machine | Weights, fastest: Candidate | None, ben
 
 
 def _build_by_frequency(subject: Machine | Weights, head: Head, base: Candidate, bench: Bench) -> Tables:
-    """Build tables whose features are ordered by frequency, as a prefix trie requires."""
+    """Return tables whose features are sorted by frequency, as prefix tries require."""
     threads = bench.options.threads
     if isinstance(subject, ConjunctionModel) and subject.sets:
         return builders.build_conjunctions(subject, head=head, threads=threads)
@@ -328,7 +328,7 @@ def _build_by_frequency(subject: Machine | Weights, head: Head, base: Candidate,
 
 
 def _try_trie_sizes(tables: Tables, base: Candidate, rows: Any, bench: Bench) -> Iterator[Trial]:
-    """Try a trie of the requested number of nodes or, without a request, several sizes of one large trie."""
+    """Try a trie of the requested size or, without a request, a large trie and smaller versions of it."""
     engine, options = tables.engine(), bench.options
     limit = options.trie_nodes or _TRIE_SIZES[0]
     options.on_progress(f"{describe(base)}, growing a trie")

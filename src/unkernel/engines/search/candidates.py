@@ -13,12 +13,12 @@ if TYPE_CHECKING:
     from unkernel.engines.search.options import CompileOptions
     from unkernel.engines.tables.compiled_tables import Tables
 
-_FIRST_ROWS = 16  # number of rows of the first repetition
+_FIRST_ROWS = 16  # number of rows that the first run scores
 _SECONDS_PER_REPETITION = 0.02
 _REPETITIONS = 5
 _MAX_BUILD_RATIO = 2.5  # peak memory while tables are built, divided by their size
 _NEGLIGIBLE_BYTES = float(1 << 20)
-_ADDED_FIELDS = ("grouped", "trie_nodes")  # missing in files of early versions
+_ADDED_FIELDS = ("grouped", "trie_nodes")  # fields that files of early versions lack
 
 
 @dataclass(frozen=True)
@@ -30,20 +30,20 @@ class Candidate:
     engine : str
         Name of the engine.
     rare : int, default=0
-        For "split": features that occur in fewer support vectors than this were not expanded.
+        For "split": features in fewer support vectors than this number were not expanded.
     head_bytes : float, default=0.0
         Requested size of the dense table in bytes.
     fused : int, default=0
-        Number of features merged into one.
+        Number of features that were fused into one.
     grouped : int, default=0
-        Number of frequent features in groups. Sums over the states of a group replace the conjunctions of
-        its features.
+        Number of frequent features in groups. For each group, the sum of each state of its features is stored
+        instead of their conjunctions.
     trie_nodes : int, default=0
         Number of nodes of the prefix trie.
     nbytes : int, default=-1
         Size of the tables in bytes; -1 if they were not built.
     microseconds : float, default=-1.0
-        Time per row of the sample on one thread; -1 if not measured.
+        Time per row of the sample on one thread; -1 if it was not measured.
     exact : bool, default=True
         Whether the scores are exact.
     chosen : bool, default=False
@@ -128,7 +128,7 @@ class Candidate:
 
 @dataclass(frozen=True, eq=False)
 class Trial:
-    """A candidate with the tables that were built for it."""
+    """A candidate, and the tables that were built for it, or None."""
 
     candidate: Candidate
     tables: Tables | None
@@ -141,7 +141,7 @@ class Bench:
     Attributes
     ----------
     sample : CSR matrix or None
-        Rows to score.
+        Rows to measure on.
     options : CompileOptions
     """
 
@@ -150,7 +150,7 @@ class Bench:
 
     @property
     def memory(self) -> float:
-        """Bytes that tables may take."""
+        """Number of bytes that tables may take."""
         return self.options.memory
 
     @property
@@ -159,7 +159,7 @@ class Bench:
         return self.options.measure
 
     def try_candidate(self, candidate: Candidate, make: Callable[[], Tables]) -> Trial:
-        """Build and measure a candidate, or note why that was not possible."""
+        """Build and measure a candidate, or note why this was not possible."""
         self.options.on_progress(describe(candidate))
         try:
             with file_memory_limit.limit_tables(_MAX_BUILD_RATIO * self.memory + _NEGLIGIBLE_BYTES):
@@ -195,7 +195,7 @@ def describe_layout(candidate: Candidate) -> str:
 
 
 def measure(engine: Any, rows: Any, seconds: float = _SECONDS_PER_REPETITION) -> float:
-    """Return the microseconds per row on one thread, the minimum over a few runs; -1 without rows."""
+    """Return the microseconds per row on one thread: the minimum of several runs; -1 if there are no rows."""
     if rows is None or rows.shape[0] == 0:
         return -1.0
     count = min(_FIRST_ROWS, rows.shape[0])
@@ -210,7 +210,7 @@ def measure(engine: Any, rows: Any, seconds: float = _SECONDS_PER_REPETITION) ->
 
 
 def _time_scoring(engine: Any, rows: Any) -> float:
-    """Return the CPU time of all threads, because the core scores large batches in another thread."""
+    """Return the CPU time of all threads: the core scores large batches in another thread."""
     begin = time.process_time()
     engine.score(rows, 1)
     return time.process_time() - begin
@@ -218,14 +218,14 @@ def _time_scoring(engine: Any, rows: Any) -> float:
 
 @dataclass(frozen=True)
 class Choice:
-    """All trials, and the fastest trial; None if nothing fits into the memory."""
+    """All trials, and the fastest of them, which is None if nothing fits into the memory."""
 
     trials: list[Trial]
     fastest: Trial | None
 
 
 def choose(trials: Iterable[Trial], *, trie_required: bool = False) -> Choice:
-    """Choose the first of the fastest trials, and drop the tables of all other trials to save memory."""
+    """Return all trials and the fastest one; drop the tables of all others to save memory."""
     finished: list[Trial] = []
     best: int | None = None
     for trial in trials:

@@ -15,14 +15,14 @@ from unkernel.engines.tables.compiled_tables import Tables
 
 MakeTables = Callable[[int, Head], Tables]  # takes the border of rare features and the head
 
-_DENSE_BYTES = (1e6, 10e6, 100e6)  # sizes of the dense table
-_RARE_BORDERS = (8, 32, 128)  # a feature is rare if it occurs in fewer support vectors than this
+_DENSE_BYTES = (1e6, 10e6, 100e6)  # sizes of the dense table to try
+_RARE_BORDERS = (8, 32, 128)  # borders to try: features in fewer support vectors are rare
 _FUSED_COUNTS = (4, 6)
 # For each degree, (number of grouped features, bytes of their sums), the most promising first.
 _GROUPED = {2: ((256, 8e6), (512, 32e6)), 3: ((128, 60e6), (96, 16e6)), 4: ((48, 32e6), (64, 60e6))}
-# If features are grouped, this number of frequent features have weights; all others are rare.
+# If features are grouped, only this number of the most frequent features have weights; all others are rare.
 GROUPED_RANKS = (384, 256)
-# With more occurrences of conjunctions in support vectors, full expansions were never fastest.
+# If conjunctions occur more often than this in support vectors, full expansions were never the fastest.
 _MAX_OCCURRENCES = 2e7
 _PATIENCE_SECONDS = 2.0  # CPU time after which only the most promising layouts are tried
 
@@ -34,7 +34,7 @@ class LayoutSearch:
         self._bench = bench
         self._make = make
         self._seconds: dict[tuple[int, Head], float] = {}
-        # For each border, the smallest head that stores all conjunctions in the dense table.
+        # For each border, the size of the smallest dense table that contains all conjunctions.
         self._all_dense_bytes: dict[int, float] = {}
         self._began = time.process_time()  # CPU time, which does not depend on other processes
 
@@ -43,7 +43,7 @@ class LayoutSearch:
         return self._bench.is_timed and time.process_time() - self._began > _PATIENCE_SECONDS
 
     def try_layouts(self, borders: list[int], fused: list[int]) -> Iterator[Trial]:
-        """Try all borders of rare features and then, for the two fastest borders, heads of several sizes.
+        """Try all borders of rare features; then try heads of several sizes for the two fastest borders.
 
         `fused` lists the numbers of fused features to try.
         """
@@ -60,13 +60,13 @@ class LayoutSearch:
                 yield from self.try_layout(border, Head(self.find_fastest_head(border).nbytes, count))
 
     def try_several(self, rare: int, heads: list[Head]) -> Iterator[Trial]:
-        """Try the first layout, and further layouts while there is time."""
+        """Try the first layout, and further layouts while time is left."""
         for number, head in enumerate(heads):
             if number == 0 or not self.is_late():
                 yield from self.try_layout(rare, head)
 
     def try_layout(self, rare: int, head: Head) -> Iterator[Trial]:
-        """Make one trial, unless this layout or an equivalent one has been tried."""
+        """Try a layout, unless the same or an equivalent layout has been tried."""
         is_plain = not head.fused and not head.grouped
         is_too_large = is_plain and head.nbytes > self._all_dense_bytes.get(rare, np.inf)
         if (rare, head) in self._seconds or is_too_large:
@@ -91,12 +91,12 @@ class LayoutSearch:
 
 
 def get_largest_head(memory: float) -> Head:
-    """Return the largest head that is tried within the memory."""
+    """Return the largest head to try within the memory."""
     return Head(min(_DENSE_BYTES[-1], memory))
 
 
 def list_grouped_heads(degree: int, dense: float, memory: float) -> list[Head]:
-    """List heads with groups and a dense table of `dense` bytes, the most promising first."""
+    """Return heads with groups and a dense table of `dense` bytes, the most promising first."""
     return [
         Head(min(dense, memory), grouped=features, sum_bytes=min(sum_bytes, memory / 2))
         for features, sum_bytes in _GROUPED[degree]
@@ -104,14 +104,14 @@ def list_grouped_heads(degree: int, dense: float, memory: float) -> list[Head]:
 
 
 def list_heads_beside_groups(machine: Machine, border: int, memory: float) -> list[Head]:
-    """List heads with groups and a dense table of all features that are not rare."""
+    """Return heads with groups and a dense table of all features that are not rare."""
     degree = machine.model.kernel.degree
     common = int((machine.frequencies >= border).sum())
     return list_grouped_heads(degree, compute_dense_bytes(common, degree, machine.model.n_scores), memory)
 
 
 def compute_dense_bytes(ranks: int, degree: int, scores: int) -> float:
-    """Return the bytes of a dense table of `ranks` features, at most ``GROUPED_RANKS[0]``."""
+    """Return the bytes of a dense table of `ranks` features, or of ``GROUPED_RANKS[0]`` if there are more."""
     return 8.0 * scores * builders.count_dense_entries(min(ranks, GROUPED_RANKS[0]), degree)
 
 
@@ -122,12 +122,12 @@ def is_large(machine: Machine) -> bool:
 
 
 def list_fused_counts(fusable: bool, used: int) -> list[int]:
-    """List the numbers of fused features to try."""
+    """Return the numbers of fused features to try."""
     return [count for count in _FUSED_COUNTS if fusable and count < used]
 
 
 def list_rare_borders(machine: Machine, rare: float) -> list[int]:
-    """List the numbers of support vectors below which a feature is rare; 0 makes no feature rare."""
+    """Return the borders to try: features in fewer support vectors are rare; with 0, no feature is rare."""
     if not machine.sets:
         return [0]
     lowest = int(machine.frequencies.min()) if len(machine.frequencies) else 0

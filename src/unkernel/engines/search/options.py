@@ -14,8 +14,8 @@ from unkernel.engines.tables.prefix_trie import check_limit
 ENGINES = ("auto", "inverted", "bitsliced", "expanded", "pruned", "split", "int16")
 WITHOUT_TRIE = ("inverted", "bitsliced", "int16")
 
-_DEFAULT_MEMORY_SHARE = 0.25  # of the free memory
-_DEFAULT_MEMORY_BYTES = 1e9  # if the free memory is not known
+_DEFAULT_MEMORY_SHARE = 0.25  # share of the free memory
+_DEFAULT_MEMORY_BYTES = 1e9  # used if the free memory is unknown
 
 UNKNOWN_KEYS = ("ignore", "error")
 
@@ -31,21 +31,21 @@ class CompileOptions:
     engine : str
         One of ``ENGINES``.
     rare : float
-        For ``split``: a feature is rare if it occurs in fewer support vectors than this number; below 1, it
-        is a share of the support vectors.
+        For ``split``: a feature is rare if it occurs in fewer support vectors than this number. A value below
+        1 is a share of the support vectors.
     threshold : float or None
-        For ``pruned``: the weight below which conjunctions are dropped.
+        For ``pruned``: conjunctions with a smaller absolute weight are dropped.
     memory : float
-        Bytes that the tables may take.
+        Number of bytes that the tables may take.
     trie_nodes : int or None
-        Number of nodes of the trie; None measures several sizes, and keeps the fastest if it is faster than
-        no trie.
+        Number of nodes of the trie. None measures several sizes, and keeps the fastest trie if it is faster
+        than no trie.
     measure : bool
         Whether to choose by measured time instead of by rules.
     cache : int or None
         Number of rows whose scores are cached.
     threads : int
-        Threads for building.
+        Number of threads for building.
     on_progress : callable
         Called with a short description of each candidate before it is built.
     """
@@ -62,7 +62,7 @@ class CompileOptions:
 
 
 def check_options(engine: str, rare: float, threshold: float | None) -> None:
-    """Raise a ``ValueError`` for values that are not allowed, or not allowed together."""
+    """Raise a ``ValueError`` for invalid values and invalid combinations of values."""
     if engine not in ENGINES:
         raise ValueError(f"engine must be one of {', '.join(ENGINES)}, got {engine!r}")
     if not _is_number(rare) or not 0 <= rare < np.inf:
@@ -82,7 +82,7 @@ def check_unknown_keys(unknown_keys: str, *, is_pipeline: bool) -> None:
 
 
 def check_trie(engine: str, trie: Any, nodes: int | None, *, measure: bool = True) -> None:
-    """Raise a ``ValueError`` for options of tries that are not allowed together."""
+    """Raise a ``ValueError`` for invalid combinations of options of tries."""
     if trie is None:
         if nodes is not None:
             raise ValueError("trie_nodes needs rows to grow a trie from: give them as trie")

@@ -1,4 +1,4 @@
-"""The rows that ``compile`` measures on, and the rows from which prefix tries grow."""
+"""Choose the rows that ``compile`` measures on, and the rows that prefix tries grow from."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from unkernel.models import ConjunctionModel, KernelModel, LinearModel, model_ro
 
 Model = KernelModel | LinearModel | ConjunctionModel
 
-_HELD_OUT_STEP = 10  # one of ten rows is used to measure tries instead of growing them
+_HELD_OUT_STEP = 10  # one in ten rows measures tries instead of growing them
 _MAX_SAMPLE_ROWS = 20_000
 
 
@@ -26,9 +26,10 @@ class MeasuredRows:
 
 
 def choose_rows(model: Model, sample: Any, trie: Any) -> MeasuredRows:
-    """Choose the given rows or, without a sample, some rows of the trie or the support vectors.
+    """Return the given sample or, without a sample, rows held out from `trie` or the support vectors.
 
-    Models of weights have no rows: if neither a sample nor trie rows are given, nothing is measured.
+    Models of weights have no support vectors: if neither a sample nor trie rows are given, nothing is
+    measured.
     """
     trie_rows = None if trie is None else _read_rows(trie, model)
     if trie_rows is not None and trie_rows.shape[0] == 0:
@@ -47,14 +48,14 @@ def choose_rows(model: Model, sample: Any, trie: Any) -> MeasuredRows:
 
 
 def _read_rows(source: Any, model: Model) -> Any:
-    """Return the rows of an array, a matrix or a file, with the model's columns."""
+    """Return the rows of an array, a matrix or a file, with the model's number of columns."""
     if isinstance(source, str | os.PathLike):
         return canonical_rows(model_rows.read_for(model, source).X)
     return model_rows.check_model_rows(source, model.n_features, model.fixed_width)
 
 
 def _hold_out(rows: Any) -> tuple[Any, Any]:
-    """Divide rows into rows that grow a trie and rows that measure it."""
+    """Return the rows to grow a trie from, and the rows to measure it on."""
     if rows.shape[0] < 2:
         raise ValueError("trie needs at least 2 rows, one to grow from and one to measure; or give a sample")
     positions = np.arange(rows.shape[0])

@@ -1,4 +1,4 @@
-"""Functions that build tables from models, one per engine."""
+"""Build the tables of engines from models, with one function per engine."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ from unkernel.models.pair_coefficients import PairCoefficients, find_pairs
 Model = KernelModel | LinearModel | ConjunctionModel
 
 LARGEST_EXPANDED_DEGREE = 4
-# A feature that occurs in at least one of 32 support vectors takes less memory as bits than as a list.
+# A feature in at least one of 32 support vectors takes less memory as bits than as a list.
 _MAX_VECTORS_PER_ENTRY_AS_BITS = 32
-# If gamma times the square of a value exceeds this, rounding errors are visible in kernel values.
+# If gamma times the square of a value exceeds this, kernel values have noticeable rounding errors.
 _MAX_SCALED_SQUARE = 1e3
 _SMALL_TABLE_BYTES = 4_000_000  # a dense table of this size is worth its memory for every model
-_WHOLE_PAIRS_SHARE = 0.75  # a feature with weights for a larger share of the pairs stores all pairs
-_MAX_DENSE_RATIO = 16.0  # size of the dense table, relative to the size of the weights
+_WHOLE_PAIRS_SHARE = 0.75  # a feature with weights for a larger share of pairs gets weights for all pairs
+_MAX_DENSE_RATIO = 16.0  # largest size of the dense table, divided by the size of the weights
 
 
 def check_precomputed(model: Any) -> Any:
@@ -51,7 +51,7 @@ def check_precomputed(model: Any) -> Any:
 
 
 def simplify(model: Model) -> Model:
-    """Convert models with a linear or constant kernel to a ``LinearModel``; return other models unchanged."""
+    """Return a ``LinearModel`` for models with a linear or constant kernel, and other models unchanged."""
     if not isinstance(model, KernelModel):
         return model
     kernel = check_precomputed(model).kernel
@@ -62,9 +62,9 @@ def simplify(model: Model) -> Model:
     else:
         return model
     if isinstance(model.coefficients, PairCoefficients):
-        # Weights for all features and pairs of classes would take too much memory.
+        # Keep the model: weights for all features and pairs of classes would take too much memory.
         return replace(model, kernel=Kernel("linear")) if (gamma, coef0) == (1.0, 0.0) else model
-    if model.n_features > max(1 << 20, 8 * model.vectors.nnz):  # a file may have the index 10^18
+    if model.n_features > max(1 << 20, 8 * model.vectors.nnz):  # an index in a file may be as large as 10^18
         return replace(model, kernel=Kernel("polynomial", 1, gamma, coef0))
     weights = gamma * model.vectors.multiply_transposed(model.coefficients)
     intercept = model.intercept + coef0 * model.coefficients.sum(axis=0)
@@ -79,26 +79,27 @@ def simplify(model: Model) -> Model:
 
 
 def simplify_for_engine(model: Model, engine: str) -> Model:
-    """Simplify the model, unless the engine needs the support vectors."""
+    """Return the simplified model, or the model itself if the engine needs the support vectors."""
     form: Model = simplify(model) if engine in ("auto", "expanded") else check_precomputed(model)
     return form
 
 
 @dataclass(frozen=True)
 class Head:
-    """The part of a conjunction table that holds the most frequent features.
+    """The part of a conjunction table that contains the most frequent features.
 
     Attributes
     ----------
     nbytes : float
         Size of the dense table.
     fused : int
-        Number of features fused into one.
+        Number of features that are fused into one.
     grouped : int
-        Number of grouped features, without fused features. Sums over the states of groups, which take
-        ``sum_bytes``, replace the conjunctions of these features.
+        Number of grouped features, not counting fused features. For these features, sums over the states of
+        groups (of ``sum_bytes`` in total) are stored instead of conjunctions.
     by_frequency : bool
-        Whether ranks are ordered by frequency, as a prefix trie requires; then nothing is fused or grouped.
+        Whether ranks are ordered by frequency, as a prefix trie requires. If so, no features are fused or
+        grouped.
     """
 
     nbytes: float = _SMALL_TABLE_BYTES
@@ -110,13 +111,13 @@ class Head:
 
 @dataclass(frozen=True, eq=False)
 class Machine:
-    """A kernel model prepared for compilation: the columns it uses are numbered from 0."""
+    """A kernel model prepared for compilation: the columns that it uses are numbered from 0."""
 
     model: KernelModel
 
     @cached_property
     def used_columns(self) -> NDArray[np.int64]:
-        """The columns that occur in support vectors, ascending."""
+        """The columns that occur in support vectors, in ascending order."""
         return distinct(self.model.vectors.indices)
 
     @cached_property
@@ -148,7 +149,7 @@ class Machine:
     def by_class(self) -> Machine:
         """The machine with its vectors grouped by class, or the machine itself.
 
-        Vectors of one-against-one models are grouped if that avoids storing zeros.
+        Vectors of one-against-one models are grouped if this avoids storing zeros.
         """
         model = self.model
         if model.decision.scheme != "one_vs_one" or isinstance(model.coefficients, PairCoefficients):
@@ -161,11 +162,11 @@ class Machine:
 
     @property
     def sets(self) -> bool:
-        """Whether sets of features can stand for the kernel's monomials.
+        """Whether one weight per set of features can replace the weights of the kernel's monomials.
 
-        Over binary support vectors, the weights of all monomials of the same features have fixed proportions,
-        so one weight per set determines all of them, for any values of a row. With negative parameters, these
-        weights could cancel out.
+        If support vectors are binary, the weights of all monomials of the same features have fixed
+        proportions. One weight per set then determines all of them, whatever the values of a row. With
+        negative parameters, the weights could cancel out.
         """
         return self.binary and self.model.kernel.gamma >= 0 and self.model.kernel.coef0 >= 0
 
@@ -185,7 +186,7 @@ class Machine:
 
     def _count_conjunctions(self, sizes: NDArray[Any]) -> NDArray[np.float64]:
         degree = self.model.kernel.degree
-        if degree > LARGEST_EXPANDED_DEGREE:  # the loop below could be very long
+        if degree > LARGEST_EXPANDED_DEGREE:  # avoids a long loop below
             return np.full(len(sizes), np.inf)
         total, product = np.zeros(len(sizes)), np.ones(len(sizes))
         for k in range(degree):
@@ -195,9 +196,9 @@ class Machine:
         return total
 
     def find_rare_border(self, rare: float) -> int:
-        """Return the number of support vectors below which a feature is rare.
+        """Return the number of support vectors that a feature needs in order not to be rare.
 
-        `rare` is this number or, below 1, a share of the support vectors.
+        `rare` is this number or, if it is below 1, a share of the support vectors.
         """
         return int(np.ceil(rare * self.model.n_support)) if rare < 1 else int(min(rare, 2**32 - 1))
 
@@ -225,8 +226,8 @@ def build_expanded(
 ) -> Tables:
     """Build the tables of the engines ``expanded``, ``split`` and ``pruned``.
 
-    The tables hold the weights of conjunctions: of features that occur in at least `rare_below` support
-    vectors, and with absolute weights of at least `threshold`. `sets` is by default ``machine.sets``. It may
+    The tables contain the weights of conjunctions of features that occur in at least `rare_below` support
+    vectors, if their absolute weight is at least `threshold`. `sets` is by default ``machine.sets``; it may
     be True if all values of the rows will be 1.
     """
     model, kernel = machine.model, machine.model.kernel
@@ -249,7 +250,7 @@ def build_expanded(
 
 
 def build_inverted(machine: Machine) -> Tables:
-    """Build the list of support vectors of each feature."""
+    """Build tables that list the support vectors of each feature."""
     machine = machine.by_class
     vectors = machine.model.n_support
     is_dense = _choose_dense_columns(machine)
@@ -277,7 +278,7 @@ def build_inverted(machine: Machine) -> Tables:
 
 
 def build_bitsliced(machine: Machine) -> Tables:
-    """Build one bit per support vector for each frequent feature, and a list for each other feature."""
+    """Build tables with a bit per support vector for each frequent feature, and lists for other features."""
     if not machine.binary:
         raise ValueError(
             "the bitsliced engine needs support vectors whose values are all 1; use engine='inverted'"
@@ -300,7 +301,7 @@ def build_bitsliced(machine: Machine) -> Tables:
 
 
 def is_linear_of_pairs(model: Any) -> TypeGuard[KernelModel]:
-    """Return whether a model is linear, with so many one-vs-one classes that it needs :func:`build_pairs`."""
+    """Return whether a model is linear, and has so many pairs of classes that it needs `build_pairs`."""
     return (
         isinstance(model, KernelModel)
         and isinstance(model.coefficients, PairCoefficients)
@@ -309,7 +310,7 @@ def is_linear_of_pairs(model: Any) -> TypeGuard[KernelModel]:
 
 
 def build_pairs(model: KernelModel) -> Tables:
-    """Build weights of features for pairs of classes; a feature of most pairs has weights for all pairs."""
+    """Build tables of weights for pairs of classes; a feature with most pairs gets weights for all pairs."""
     coefficients = model.coefficients
     assert isinstance(coefficients, PairCoefficients)
     columns, classes, blocks = _compute_pair_blocks(model.vectors, coefficients)
@@ -337,7 +338,7 @@ def build_pairs(model: KernelModel) -> Tables:
 def _compute_pair_blocks(
     vectors: CsrRows, coefficients: PairCoefficients
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
-    """Compute the weights of each feature in the pairs of each class, ordered by feature, then class."""
+    """Return the weights of each feature in the pairs of each class, sorted by feature, then by class."""
     columns, classes, blocks = [], [], []
     for code, rows in coefficients.by_class():
         used = distinct(vectors[rows].indices)
@@ -352,7 +353,7 @@ def _compute_pair_blocks(
 def _rank_chosen_first(
     chosen: NDArray[np.bool_], machine: Machine
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return ranks with the chosen columns first, and the order of entries by rank, then support vector."""
+    """Return ranks, chosen columns first, and the order of entries by rank, then by support vector."""
     ranks = np.argsort(~chosen, kind="stable")
     rank_of = np.empty(len(ranks), np.int64)
     rank_of[ranks] = np.arange(len(ranks))
@@ -360,7 +361,7 @@ def _rank_chosen_first(
 
 
 def _choose_dense_columns(machine: Machine) -> NDArray[np.bool_]:
-    """Choose the columns to store with their zeros, to save memory or for more accurate distances."""
+    """Return which columns to store with their zeros, to save memory or to get more accurate distances."""
     vectors = machine.model.vectors
     if machine.binary:
         return np.zeros(len(machine.used_columns), bool)
@@ -374,7 +375,7 @@ def _choose_dense_columns(machine: Machine) -> NDArray[np.bool_]:
 
 
 def _make_vector_sum(machine: Machine, norms: NDArray[Any]) -> dict[str, Any]:
-    """Return the arrays that all engines of support vectors share."""
+    """Return the arrays that all engines of support vectors need."""
     model, coefficients = machine.model, machine.model.coefficients
     pairs = coefficients if isinstance(coefficients, PairCoefficients) else None
     built = {
@@ -392,7 +393,7 @@ def _compute_begins(counts: NDArray[Any]) -> NDArray[np.uint32]:
 
 
 def _pack_bits(ranks: NDArray[Any], holders: NDArray[Any], frequent: int, vectors: int) -> NDArray[np.uint64]:
-    """Pack one row of bits per rank, in words of 64 bits, padded to blocks of 512 bits."""
+    """Return one row of bits per rank, packed into 64-bit words and padded to blocks of 512 bits."""
     words = (vectors + 511) // 512 * 8
     bits = np.zeros(frequent * words, np.uint64)
     word_index = ranks.astype(np.int64) * words + holders // 64
@@ -401,9 +402,9 @@ def _pack_bits(ranks: NDArray[Any], holders: NDArray[Any], frequent: int, vector
 
 
 def build_linear(model: LinearModel) -> Tables:
-    """Build the weights of single features, without those that are all zero."""
+    """Build tables of weights of single features, without features whose weights are all zero."""
     used = np.flatnonzero(model.weights.any(axis=1))
-    # At degree 1 a feature counts with its value: the same tables serve binary and real rows.
+    # At degree 1, a weight is multiplied by the value: the same tables serve binary and real rows.
     return _arrange_weights(
         describe_map(True, 1, "kernel", 1.0, 0.0),
         ConjunctionWeights.of(
@@ -420,7 +421,7 @@ def build_linear(model: LinearModel) -> Tables:
 def build_conjunctions(
     model: ConjunctionModel, *, head: Head, sample: Any = None, threads: int = 1
 ) -> Tables:
-    """Build tables of the weights of a model; `sample` determines which features are grouped together."""
+    """Build tables of a model's weights; `sample` determines which features are grouped together."""
     return _arrange_weights(
         describe_map(model.sets, model.degree, model.feature_map, model.gamma, model.coef0),
         ConjunctionWeights.of(model.columns, model.keys, model.weights, model.intercept, model.n_features),
@@ -431,22 +432,22 @@ def build_conjunctions(
 
 
 def choose_default_head(model: ConjunctionModel) -> Head:
-    """Return a head of the size of a sparse table; small models get a head of up to 16 times this size.
+    """Return a head as large as a sparse table; for small models, up to 16 times as large.
 
-    Heads of small models are not larger, because parsers have dozens of models.
+    The limit for small models is necessary because parsers have dozens of models.
     """
     sparse = float(len(model.keys)) * (12 + 8 * len(model.intercept))
     return Head(nbytes=max(sparse, min(_SMALL_TABLE_BYTES, _MAX_DENSE_RATIO * sparse)))
 
 
 def count_dense_entries(ranks: int, degree: int) -> int:
-    """Count the sets of at most `degree` out of `ranks` features, including the empty set."""
+    """Return the number of sets of at most `degree` out of `ranks` features, including the empty set."""
     return sum(math.comb(ranks, size) for size in range(degree + 1))
 
 
 @dataclass(frozen=True)
 class HeadLayout:
-    """The head in the form that the core reads: numbers of features and of sums."""
+    """The head in the form that the core reads: as numbers of features and sums."""
 
     fused: int
     ranks: int
@@ -457,7 +458,7 @@ class HeadLayout:
 
 @dataclass(frozen=True)
 class Limits:
-    """Limits of an expansion: bounds for rare features, for small weights and for the size of tables."""
+    """Limits of an expansion: for rare features, small weights and the size of tables."""
 
     rare_below: int
     threshold: float
@@ -498,7 +499,7 @@ def _arrange_weights(
 
 
 def _estimate_bytes(weights: ConjunctionWeights, head: Head, layout: HeadLayout, degree: int) -> float:
-    """Estimate the bytes of :func:`arrange`: the dense table once, and all other tables twice."""
+    """Return the estimated memory of :func:`arrange`: the dense table once, all other tables twice."""
     scores, used = len(weights.intercept), len(weights.columns)
     dense = min(head.nbytes, 8.0 * scores * math.comb(used + degree, degree))
     return dense + 2.0 * (8 * scores * max(used - layout.ranks, 0) + len(weights.keys) * (24 + 8 * scores))

@@ -35,7 +35,7 @@ _PARAMETERS = {
     BITSLICED: ("kernel", "degree", "gamma", "coef0"),
     PAIRS: (),
 }
-# For each layout, the names of its entries that are scalars, not arrays.
+# For each layout, the names of the entries that are scalars instead of arrays.
 _NUMBERS: dict[str, tuple[str, ...]] = {
     CONJUNCTIONS: ("fused", "head", "rare"),
     INT16: (),
@@ -47,7 +47,7 @@ _NUMBERS: dict[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True, eq=False)
 class ConjunctionWeights:
-    """Weights of conjunctions in the form that the core reads, with the names of a ``ConjunctionModel``."""
+    """Weights of conjunctions in the form that the core reads, with the fields of ``ConjunctionModel``."""
 
     columns: NDArray[np.int64]
     keys: NDArray[np.uint64]
@@ -57,18 +57,18 @@ class ConjunctionWeights:
 
     @classmethod
     def of(cls, columns: Any, keys: Any, weights: Any, intercept: Any, n_features: int) -> ConjunctionWeights:
-        """Make weights from arrays of any shape."""
+        """Return weights made from arrays of any shape."""
         columns, keys, intercept = (np.ascontiguousarray(array) for array in (columns, keys, intercept))
         return cls(columns, keys, np.ascontiguousarray(weights).reshape(-1), intercept, int(n_features))
 
 
 def describe_map(sets: bool, degree: int, name: str, gamma: float, coef0: float) -> dict[str, Any]:
-    """Return the parameters of conjunction engines, in the form of files."""
+    """Return the parameters of conjunction engines in the form that files store."""
     return {"sets": sets, "degree": degree, "map": name, "gamma": float(gamma), "coef0": float(coef0)}
 
 
 def make_map_arguments(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Make the arguments of conjunction engines from the parameters in a file."""
+    """Return the arguments of conjunction engines, given the parameters in a file."""
     feature_map = FeatureMap(
         degree=parameters["degree"],
         kind=parameters["map"],
@@ -94,11 +94,11 @@ def _make_int16_engine(arrays: dict[str, Any], **parameters: Any) -> Engine:
     return engine
 
 
-_SMALL_PAIR_TABLE_BYTES = 1 << 18  # the dense table of pairs may always take this size
+_SMALL_PAIR_TABLE_BYTES = 1 << 18  # the dense table of pairs may always have this size
 
 
 def _estimate_int16_bytes(used: int, keys: int, scores: int) -> float:
-    """Estimate the memory of the engine: dense pairs, single features, and pairs in hash tables."""
+    """Return the estimated memory of the engine: dense pairs, single features, and hashed pairs."""
     smallest = _SMALL_PAIR_TABLE_BYTES / (2 * max(scores, 1))
     dense = min(max(2.0 * keys, smallest), used * (used + 1) / 2)
     return 2.0 * scores * (dense + keys + used) + 8.0 * used + 32.0 * keys
@@ -124,7 +124,7 @@ _TYPES: dict[str, type | tuple[type, ...]] = {
 
 @dataclass(frozen=True, eq=False)
 class Tables:
-    """The data from which an engine is made.
+    """The data that an engine is made from.
 
     Attributes
     ----------
@@ -133,9 +133,9 @@ class Tables:
     parameters : dict
         Parameters of the kernel and of conjunctions.
     numbers : dict
-        Positions in the arrays at which parts begin, and other integers.
+        Offsets at which parts of the arrays begin, and other integers.
     arrays : dict of arrays
-        In memory or mapped from a file.
+        The arrays, in memory or mapped from a file.
     """
 
     layout: str
@@ -145,7 +145,7 @@ class Tables:
 
     @classmethod
     def of(cls, layout: str, parameters: dict[str, Any], built: Mapping[str, Any]) -> Tables:
-        """Divide the result of a native builder into numbers and arrays."""
+        """Return tables made from the result of a builder in the core, divided into numbers and arrays."""
         numbers = {name: int(built[name]) for name in _NUMBERS[layout]}
         arrays = {name: np.asarray(array) for name, array in built.items() if name not in numbers}
         return cls(layout, parameters, numbers, arrays)
@@ -161,14 +161,14 @@ class Tables:
         return read_limit(self.arrays) > 0
 
     def engine(self) -> Engine:
-        """Make an engine that reads these arrays in place; raise a ``ValueError`` if they are invalid."""
+        """Return an engine that reads the arrays without copies; ValueError if they are invalid."""
         engine = _MAKERS[self.layout]({**self.arrays, **self.numbers}, **self.parameters)
         restore_trie(engine, self.arrays)
         return engine
 
     @property
     def file_arrays(self) -> dict[str, NDArray[Any]]:
-        """The arrays that a file stores besides those of the model; none for ``int16``."""
+        """The arrays that a file stores in addition to those of the model; none for ``int16``."""
         return {} if self.layout == INT16 else self.arrays
 
     def heaviest_conjunctions(self, top: int) -> dict[str, Any]:
@@ -183,7 +183,7 @@ class Tables:
 
     @classmethod
     def from_json(cls, stored: Any, arrays: dict[str, NDArray[Any]]) -> Tables:
-        """Check the settings in a file; raise a ``ValueError`` if :meth:`to_json` did not write them."""
+        """Return tables made from settings in a file; ValueError unless :meth:`to_json` wrote them."""
         error = ValueError("the settings of the compiled tables are missing or damaged")
         layout = stored.get("layout") if isinstance(stored, dict) else None
         if not isinstance(layout, str) or layout not in _PARAMETERS:

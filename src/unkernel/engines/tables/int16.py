@@ -1,6 +1,6 @@
-"""The ``int16`` engine: weights of pairs in 16 bits each, as trained by online learners.
+"""The ``int16`` engine: weights of pairs of features in 16 bits each, as trained by online learners.
 
-The engine is built in memory from the arrays of the model, so files store no tables.
+The engine is built in memory from the arrays of the model. Files store no tables for it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from unkernel.models import ConjunctionModel, KernelModel, LinearModel
 
 
 def find_int16_obstacle(model: KernelModel | LinearModel | ConjunctionModel) -> str | None:
-    """Return what the ``int16`` engine needs and the model lacks, as a part of a message; None if it fits."""
+    """Return the requirement that a model does not meet, as a part of a message; None if it meets all."""
     if isinstance(model, KernelModel):
         return "weights of pairs, and this model has support vectors"
     if isinstance(model, LinearModel):
@@ -34,7 +34,7 @@ def find_int16_obstacle(model: KernelModel | LinearModel | ConjunctionModel) -> 
 def build_int16(model: KernelModel | LinearModel | ConjunctionModel, *, fits: bool = False) -> Tables:
     """Build the tables of the ``int16`` engine; raise a ``ValueError`` if it cannot represent the model.
 
-    ``fits=True`` skips :func:`find_int16_obstacle`, which examines all weights.
+    ``fits=True`` skips :func:`find_int16_obstacle`, which must examine all weights.
     """
     obstacle = None if fits else find_int16_obstacle(model)
     if obstacle is not None:

@@ -1,4 +1,4 @@
-"""The prefix trie of a compiled classifier: stored sums of frequent prefixes of rows, which can grow."""
+"""The prefix trie of a compiled classifier: stored sums of frequent prefixes of rows. It can grow."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ _PREFIX = "trie_"
 _LIMIT = _PREFIX + "limit"
 _MAX_NODES = (1 << 31) - 1
 
-Check = Callable[[ArrayLike], Any]  # converts rows of any kind to CSR, or raises a ValueError
+Check = Callable[[ArrayLike], Any]  # converts rows of any type to CSR, or raises a ValueError
 
 
 def export_trie(engine: Engine, limit: int) -> dict[str, NDArray[Any]]:
-    """Return the arrays of an engine's trie, in the form of tables; empty if it has no trie."""
+    """Return the arrays of an engine's trie in the form that tables store; empty if there is no trie."""
     trie: Any = engine.trie()
     if trie is None:
         return {}
@@ -35,12 +35,12 @@ def export_trie(engine: Engine, limit: int) -> dict[str, NDArray[Any]]:
 
 
 def remove_trie(arrays: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-    """Return the arrays of tables without those of the trie."""
+    """Return the arrays of tables, without the arrays of the trie."""
     return {name: array for name, array in arrays.items() if not name.startswith(_PREFIX)}
 
 
 def restore_trie(engine: Engine, arrays: dict[str, NDArray[Any]]) -> None:
-    """Restore the trie of an engine from its tables, if any; raise a ``ValueError`` if it is invalid."""
+    """Restore the trie of an engine from its tables, if they have one; ValueError if it is invalid."""
     if any(name.startswith(_PREFIX) for name in arrays):
         engine.set_trie({name: arrays[_PREFIX + name] for name in _ARRAYS if _PREFIX + name in arrays})
         read_limit(arrays)
@@ -57,7 +57,7 @@ def read_limit(arrays: dict[str, NDArray[Any]]) -> int:
 
 
 def check_limit(nodes: Any, name: str) -> int:
-    """Return the number of nodes as an int; raise a ``ValueError`` if a trie cannot have this number."""
+    """Return a limit on the number of nodes as an int; raise a ``ValueError`` if it is out of range."""
     is_integer = isinstance(nodes, int | np.integer) and not isinstance(nodes, bool)
     if not is_integer or not 1 <= nodes <= _MAX_NODES:
         raise ValueError(f"{name} must be a whole number from 1 to {_MAX_NODES:,}, got {nodes!r}")
@@ -65,7 +65,7 @@ def check_limit(nodes: Any, name: str) -> int:
 
 
 def grow(engine: Engine, rows: Any, most_nodes: int, saving: str, threads: int) -> None:
-    """Add the prefixes of CSR rows, then remove the nodes that save the least time."""
+    """Add the prefixes of CSR rows to the trie, then remove the nodes that save the least time."""
     engine.grow_trie(narrow(rows), most_nodes=int(most_nodes), saving=saving, threads=threads)
 
 
@@ -73,7 +73,7 @@ _TRIES: weakref.WeakSet[PrefixTrie] = weakref.WeakSet()
 
 
 def _replace_locks() -> None:
-    """Replace all locks in the child process after a fork: threads that held a lock do not exist there."""
+    """Replace all locks in the child after a fork: the threads that held locks do not exist there."""
     for trie in list(_TRIES):
         trie.make_locks()
 
@@ -85,14 +85,14 @@ if hasattr(os, "register_at_fork"):  # Windows has no forks
 class PrefixTrie:
     """Stored sums of frequent prefixes of rows, in a classifier made by ``compile(trie=...)``.
 
-    The features of a row are sorted by frequency. The sum of the longest prefix that has a node is looked up,
-    and only conjunctions with a feature after this prefix are added. The scores are the same with any trie.
+    The features of a row are sorted by frequency. For the longest prefix that has a node, the stored sum is
+    looked up; only conjunctions with a feature after this prefix are added. All tries give the same scores.
 
     Attributes
     ----------
     nodes : int
     limit : int
-        The largest number of nodes; :meth:`grow` removes the nodes that save the least time.
+        The largest number of nodes. To stay within it, :meth:`grow` removes the nodes that save least time.
     """
 
     def __init__(self, engine: Engine, limit: int, check: Check) -> None:
@@ -105,7 +105,7 @@ class PrefixTrie:
 
     @property
     def limit(self) -> int:
-        """The largest number of nodes, from the next :meth:`grow` on."""
+        """The largest number of nodes; a new value takes effect with the next :meth:`grow`."""
         return self._limit
 
     @limit.setter
@@ -119,22 +119,22 @@ class PrefixTrie:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of all nodes."""
+        """Size of all nodes in bytes."""
         return sum(int(array.nbytes) for array in export_trie(self._engine, self.limit).values())
 
     def grow(self, rows: ArrayLike, *, saving: str = "counted", n_jobs: int | None = None) -> PrefixTrie:
-        """Add the prefixes of more rows, within the limit. Rows scored during the growth use the old trie.
+        """Add the prefixes of more rows, within the limit. Until this is done, rows use the old trie.
 
         Parameters
         ----------
         rows : {array-like, sparse matrix}
             Typical rows; labels are not needed.
         saving : {"counted", "entries"}, default="counted"
-            Estimate of the time that a node saves per row with its prefix: the number of conjunctions of its
-            last feature with earlier features, or the number of table entries that are read for these
-            conjunctions.
+            Estimate of the time that a node saves for each row with its prefix. "counted" is the number of
+            conjunctions of the node's last feature with earlier features; "entries" is the number of table
+            entries that are read for these conjunctions.
         n_jobs : int or None, default=None
-            Threads; None means one, -1 all cores.
+            Number of threads; None means 1 and -1 means all processors.
         """
         if saving not in SAVINGS:
             raise ValueError(f"saving must be one of {', '.join(SAVINGS)}, got {saving!r}")
@@ -144,9 +144,9 @@ class PrefixTrie:
         return self
 
     def sample(self, share: float, *, batch: int = 10_000) -> PrefixTrie:
-        """Grow the trie from a share of the rows that are predicted from now on; 0 ends this.
+        """Grow the trie from a share of all rows that are predicted from now on; 0 stops the growth.
 
-        A thread grows the trie in the background each time ``batch`` rows have arrived. Predictions never
+        Whenever ``batch`` rows have been collected, a background thread grows the trie. Predictions never
         wait.
         """
         if isinstance(share, bool) or not isinstance(share, Real) or not 0 <= share <= 1:
@@ -157,7 +157,7 @@ class PrefixTrie:
         return self
 
     def offer(self, rows: Any) -> None:
-        """Give scored CSR rows to the sampler, which keeps a share of them."""
+        """Pass scored CSR rows to the sampler, which keeps a share of them."""
         if self._sampler is not None:
             self._sampler.offer(rows)
 
@@ -182,9 +182,9 @@ class _Sampler:
         self.begin()
 
     def begin(self) -> None:
-        """Start with no waiting rows and no thread."""
+        """Reset the sampler to a state without waiting rows and without a thread."""
         self._lock = threading.Lock()
-        self._due = 0.0  # the share of a row that is still to be sampled
+        self._due = 0.0  # fraction of a row that is carried over to the next sample
         self._waiting: list[Any] = []
         self._thread: threading.Thread | None = None
 
@@ -193,7 +193,7 @@ class _Sampler:
             due = self._due + self._share * np.arange(rows.shape[0] + 1)
             self._due = float(due[-1] % 1)
             chosen = np.flatnonzero(np.diff(np.floor(due)))
-            # At most two batches are kept: the trie may grow more slowly than rows arrive.
+            # Keep at most two batches, because rows may arrive faster than the trie grows.
             n_waiting = sum(part.shape[0] for part in self._waiting)
             chosen = chosen[: max(2 * self._batch - n_waiting, 0)]
             if len(chosen):
@@ -201,8 +201,8 @@ class _Sampler:
             is_idle = self._thread is None or not self._thread.is_alive()
             if is_idle and sum(part.shape[0] for part in self._waiting) >= self._batch:
                 batch_rows, self._waiting = stack_rows(self._waiting), []
-                # One thread, because predictions need the other cores. It is not a daemon thread, so Python
-                # waits for it at exit; a daemon thread would be stopped inside the core and crash.
+                # Use one thread, because predictions need the other cores. The thread is not a daemon: Python
+                # then waits for it at exit. A daemon would be stopped inside the core, and crash.
                 options = {"n_jobs": 1}
                 self._thread = threading.Thread(target=self._trie.grow, args=(batch_rows,), kwargs=options)
                 self._thread.start()

@@ -22,7 +22,7 @@ from unkernel.models.tree import TreeModel
 if TYPE_CHECKING:
     from unkernel.engines.explain.explanation import Comparison, Heavy
 
-_MAX_CACHED_DIFFERENCES = 4  # machines, each for the difference of the scores of two classes
+_MAX_CACHED_DIFFERENCES = 4  # cached machines; each computes the difference of two classes' scores
 _NOT_FINITE = "a score is not finite: a tree is too large for the kernel's decay"
 
 
@@ -30,10 +30,10 @@ class TreeClassifier(CompiledEstimator):
     """Compiled classifier of trees: immutable and safe to use from many threads.
 
     :func:`unkernel.compile` and :func:`unkernel.load` return such classifiers. The support trees are merged
-    into weights of their subtrees. A tree is scored by the subtrees that it shares with support trees, not by
-    a sum over all support trees. The scores are the same.
+    into weights of their subtrees. A tree is scored by the subtrees that it shares with support trees,
+    instead of a sum over all support trees. The scores are the same.
 
-    All parameters are attributes, too.
+    All parameters are also attributes.
 
     Parameters
     ----------
@@ -89,7 +89,8 @@ class TreeClassifier(CompiledEstimator):
         support = self.model.support
         entries = 0.0
         for roots in support.trees.values():
-            # A tree has at most one distinct subtree per node, and its subtrees precede it in the table.
+            # A tree has at most one distinct subtree per node, and all subtrees precede the tree in the
+            # table.
             sizes = np.asarray(support.table.tree_sizes(roots))
             entries += float(np.minimum(sizes, roots + 1.0).sum())
         return 24.0 * entries + 16.0 * support.nodes * self.model.n_scores
@@ -157,7 +158,7 @@ class TreeClassifier(CompiledEstimator):
     def score_one(self, tree: str) -> float | list[float]:
         """Return the scores of one tree in brackets.
 
-        Do not call this method from several threads; use a :meth:`worker` for each thread.
+        Do not call this method from several threads; give each thread its own :meth:`worker`.
 
         Parameters
         ----------
@@ -193,12 +194,12 @@ class TreeClassifier(CompiledEstimator):
         Parameters
         ----------
         tree : tree
-            One tree, in any of the forms that :meth:`predict` takes.
+            One tree, in any form that :meth:`predict` takes.
         top : int, default=10
-            How many fragments to list, largest first.
+            Number of fragments to list, largest first.
         of : label, default=None
-            The class whose score to explain. None explains the predicted class, compared with the runner-up
-            if there are more than two classes.
+            The class whose score is explained. With None, this is the predicted class, compared with the
+            runner-up if there are more than two classes.
 
         Returns
         -------
@@ -237,14 +238,14 @@ class TreeClassifier(CompiledEstimator):
         Parameters
         ----------
         top : int, default=10
-            How many to list, largest absolute weight first.
+            Number of fragments to list, largest absolute weight first.
         of : label, default=None
-            Only fragments in the score of this class; None lists the fragments of all classes.
+            The class whose score the fragments contribute to; None lists the fragments of all classes.
 
         Returns
         -------
         list of Heavy
-            Each with the fragment in brackets, its weight and the class that it supports.
+            The fragments in brackets, each with its weight and the class that it supports.
         """
         from unkernel.engines.explain.explanation import Heavy, check_top, find_supported_class
 
@@ -263,7 +264,7 @@ class TreeClassifier(CompiledEstimator):
     def _find_decisive(
         self, examples: ExampleSet, comparison: Comparison, top: int
     ) -> tuple[list[Fragment], bool]:
-        """Find the fragments that contribute most to the comparison."""
+        """Return the fragments that contribute most to the comparison, and whether this is proved."""
         if len(comparison.columns) == 1:
             search = self._make_search(self._machine)
             fragments, complete = search.find_decisive(examples, top, comparison.columns[0])
@@ -273,7 +274,7 @@ class TreeClassifier(CompiledEstimator):
         return self._make_search(self._get_difference_machine(comparison)).find_decisive(examples, top, 0)
 
     def _get_difference_machine(self, comparison: Comparison) -> ExampleMachine:
-        """Return a machine whose score is the difference of the compared scores, from a small cache."""
+        """Return a machine, cached if possible, whose score is the difference of the compared scores."""
         cached: dict[tuple[int, ...], ExampleMachine] = self.__dict__.setdefault("_differences", {})
         if comparison.columns not in cached:
             while len(cached) >= _MAX_CACHED_DIFFERENCES:
@@ -311,19 +312,19 @@ class TreeClassifier(CompiledEstimator):
 
 
 def _compute_difference(comparison: Comparison, values: Any) -> Any:
-    """Return the value of the shown score, or the difference of the values of two compared scores."""
+    """Return the value for the shown score, or the difference of the values for two compared scores."""
     first, *others = (values[column] for column in comparison.columns)
     return comparison.sign * (first - others[0] if others else first)
 
 
 @dataclass(frozen=True, eq=False)
 class _ScoreFormat:
-    """Adds the intercepts to the scores of one tree; the result is a float, or a list of floats."""
+    """Adds the intercepts to the scores of one tree, and returns a float or a list of floats."""
 
     intercept: list[float]
 
     def __call__(self, scores: list[float]) -> float | list[float]:
-        if len(scores) == 1:  # faster, because no list is made
+        if len(scores) == 1:  # faster, because no list is needed
             score = scores[0] + self.intercept[0]
             if not math.isfinite(score):
                 raise ValueError(_NOT_FINITE)

@@ -1,4 +1,4 @@
-"""Kernel matrices of trees, for learners that take a precomputed kernel."""
+"""Compute kernel matrices of trees, for learners that take a precomputed kernel."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ class TreeKernel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     kernel : {"sst", "st", "sst_bow", "ptk"}, default="sst"
-        Which common fragments count: connected fragments with whole productions ("sst", subset trees),
-        complete subtrees ("st"), subset trees and words, each with the weight ``decay`` ("sst_bow"), or any
-        connected fragments ("ptk", partial trees).
+        The fragments to count. "sst": subset trees, which are connected fragments with whole productions.
+        "st": complete subtrees. "sst_bow": subset trees, and words with the weight ``decay``. "ptk": partial
+        trees, which are any connected fragments.
     decay : float, default=0.4
-        Factor (lambda) of the weight of a fragment for each of its productions. For "ptk", the factor for
-        each child that the fragment skips and, squared, for each node that it ends in.
+        Factor (lambda) by which each production of a fragment reduces its weight. For "ptk", each child that
+        the fragment skips reduces the weight by this factor, and each node that it ends in by its square.
     width_decay : float, default=0.4
-        Factor (mu) of the weight of a fragment for each of its nodes, for "ptk"; ``-M`` of SVM-light-TK.
+        Factor (mu) by which each node of a fragment reduces its weight, for "ptk"; ``-M`` in SVM-light-TK.
     normalize : bool, default=True
         Whether to divide K(A, B) by sqrt(K(A, A) K(B, B)).
     n_jobs : int, default=None
@@ -39,7 +39,7 @@ class TreeKernel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     Attributes
     ----------
     trees_ : Forest
-        The trees that :meth:`transform` compares with; only after :meth:`fit`.
+        The trees that :meth:`transform` compares other trees with; only after :meth:`fit`.
 
     See Also
     --------
@@ -58,7 +58,7 @@ class TreeKernel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     >>> SVC(kernel="precomputed").fit(K, [0, 0, 1]).predict(K)
     array([0, 0, 1])
 
-    Use it in a pipeline, so that a grid search can choose the decay:
+    Use the kernel in a pipeline; a grid search can then choose the decay:
 
     >>> from sklearn.pipeline import make_pipeline
     >>> make_pipeline(TreeKernel(), SVC(kernel="precomputed")).fit(trees, [0, 0, 1]).predict(trees)
@@ -96,7 +96,7 @@ class TreeKernel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         A : list of trees, or Forest
             Trees.
         B : list of trees, or Forest, default=None
-            Other trees; None compares the trees of A with each other.
+            Other trees; with None, the trees of A are compared with each other.
 
         Returns
         -------
@@ -109,7 +109,7 @@ class TreeKernel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any = None) -> TreeKernel:
-        """Store the trees with which :meth:`transform` compares other trees.
+        """Store the trees that :meth:`transform` compares other trees with.
 
         Parameters
         ----------
@@ -123,7 +123,7 @@ class TreeKernel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         TreeKernel
             The transformer itself.
         """
-        self.trees_: Forest = as_forest(X)[:]  # a copy: the caller may extend the forest later
+        self.trees_: Forest = as_forest(X)[:]  # copies the forest, because the caller may extend it later
         return self
 
     def fit_transform(self, X: Any, y: Any = None, **_: Any) -> NDArray[np.float64]:
