@@ -1,1 +1,1 @@
-"""Adapters that serve models inside MLflow, MLServer and KServe."""
+"""Adapters for serving models with MLflow, MLServer and KServe."""

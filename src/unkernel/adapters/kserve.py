@@ -1,4 +1,4 @@
-"""The KServe predictor, public as ``unkernel.kserve``."""
+"""The KServe predictor, published as ``unkernel.kserve``."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class UnkernelModel(KServeModel):  # type: ignore[misc]
         self.ready = False
 
     def load(self) -> bool:
-        """Read the file. It is not memory-mapped, because it may be replaced while it is served.
+        """Read the model file, without memory-mapping: the file may be replaced while it is served.
 
         Returns
         -------
@@ -65,7 +65,7 @@ class UnkernelModel(KServeModel):  # type: ignore[misc]
         Raises
         ------
         kserve.errors.ModelMissingError
-            If the folder does not have exactly one ``.uk`` file.
+            If the folder does not contain exactly one ``.uk`` file.
         """
         paths = sorted(self._path.glob("*.uk")) if self._path.is_dir() else [self._path]
         if len(paths) != 1 or not paths[0].is_file():
@@ -100,7 +100,7 @@ class UnkernelModel(KServeModel):  # type: ignore[misc]
         headers: dict[str, str] | None = None,
         response_headers: dict[str, str] | None = None,
     ) -> dict[str, Any] | InferResponse:
-        """Answer a request of version 1 or 2.
+        """Return the response to a request of version 1 or 2 of the protocol.
 
         Parameters
         ----------
@@ -112,7 +112,7 @@ class UnkernelModel(KServeModel):  # type: ignore[misc]
         Returns
         -------
         dict or kserve.InferResponse
-            The response, of the same version.
+            The response, of the same version as the request.
 
         Raises
         ------
@@ -157,7 +157,7 @@ def _decode(tensor_input: Any) -> np.ndarray[Any, Any]:
 
 
 def main() -> None:
-    """Serve the model that the command line names.
+    """Serve the model named on the command line.
 
     See Also
     --------

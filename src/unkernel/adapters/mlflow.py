@@ -1,4 +1,4 @@
-"""The MLflow flavour, public as ``unkernel.mlflow``."""
+"""The MLflow flavour, published as ``unkernel.mlflow``."""
 
 from __future__ import annotations
 
@@ -49,9 +49,9 @@ def save_model(
         A model with a method ``save``: a result of ``unkernel.compile`` or ``unkernel.load``, or a fitted
         estimator.
     path : str or path-like
-        A folder that does not exist or is empty.
+        The folder to create. It must not exist, or be empty.
     mlflow_model : mlflow.models.Model, default=None
-        The MLflow model to which the flavour is added; None makes a new one.
+        The MLflow model to add the flavour to; None creates a new one.
     signature : ModelSignature, default=None
         The signature; None infers it from the columns of the model or the width of its rows.
     metadata : dict, default=None
@@ -102,7 +102,7 @@ def log_model(model: Any, name: str | None = None, **options: Any) -> ModelInfo:
     name : str, default=None
         Name of the logged model.
     **options
-        Passed on to :func:`save_model` and ``mlflow.models.Model.log``.
+        Options for :func:`save_model` and ``mlflow.models.Model.log``.
 
     Returns
     -------
@@ -125,14 +125,14 @@ def log_model(model: Any, name: str | None = None, **options: Any) -> ModelInfo:
 
 
 def load_model(model_uri: str, dst_path: str | None = None) -> Any:
-    """Load a model from MLflow, as :func:`unkernel.load` loads a file.
+    """Load a model from MLflow, in the same way as :func:`unkernel.load` loads a file.
 
     Parameters
     ----------
     model_uri : str
         Address of the model, such as ``"models:/income/1"``, ``"runs:/…/income"`` or a folder.
     dst_path : str, default=None
-        Folder for downloaded files; None uses a temporary one.
+        Folder for downloaded files; None means a temporary folder.
 
     Returns
     -------
@@ -153,7 +153,7 @@ def load_model(model_uri: str, dst_path: str | None = None) -> Any:
 
 
 def signature_of(model: Any) -> ModelSignature:
-    """Describe the inputs of a model as an MLflow signature.
+    """Return an MLflow signature that describes the inputs of a model.
 
     Parameters
     ----------
@@ -190,7 +190,7 @@ def _make_schema(answerer: Answerer) -> Schema:
 
 
 def _make_column(tensor: Tensor, is_required: bool) -> ColSpec:
-    """Return the column of a tensor. Numbers may have any type, as in records."""
+    """Return the column for a tensor. Numbers may have any type, as in records."""
     kind = "string" if tensor.datatype == "BYTES" else AnyType()
     return ColSpec(kind, tensor.name, required=is_required)
 
@@ -219,7 +219,7 @@ class _PythonFunction:
         return self._model
 
     def predict(self, model_input: Any, params: dict[str, Any] | None = None) -> Any:
-        """Return labels, probabilities or scores of classifiers, or the output of parsers."""
+        """Return the labels, probabilities or scores of a classifier, or the output of a parser."""
         if not _is_classifier(self._answerer):
             answers = self._answerer.answer_many(_list_texts(model_input))
             return [answer.get("output", answer.get("prediction")) for answer in answers]
@@ -231,7 +231,7 @@ class _PythonFunction:
 
 
 def _list_texts(model_input: Any) -> list[str]:
-    """Return the values of the only column of a table, or of an array, as a list."""
+    """Return the values of an array, or of a table's only column, as a list."""
     if hasattr(model_input, "iloc"):
         return list(model_input.iloc[:, 0])
     return np.asarray(model_input, dtype=object).reshape(-1).tolist()

@@ -1,4 +1,4 @@
-"""The MLServer runtime, public as ``unkernel.mlserver``."""
+"""The MLServer runtime, published as ``unkernel.mlserver``."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class UnkernelRuntime(MLModel):  # type: ignore[misc]
     _answerer: Answerer
 
     async def load(self) -> bool:
-        """Read the file. It is not memory-mapped, because it may be replaced while it is served.
+        """Read the model file, without memory-mapping: the file may be replaced while it is served.
 
         Returns
         -------
@@ -60,7 +60,7 @@ class UnkernelRuntime(MLModel):  # type: ignore[misc]
         return True
 
     async def predict(self, payload: InferenceRequest) -> InferenceResponse:
-        """Answer a request of the Open Inference Protocol.
+        """Return the response to a request of the Open Inference Protocol.
 
         Parameters
         ----------

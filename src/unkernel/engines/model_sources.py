@@ -57,9 +57,9 @@ def _map_labels(names: Any, labels: Any) -> Any:
 def find_pipeline(source: Any) -> Any:
     """Return the pipeline in `source`, or the best pipeline of a search; None if there is none.
 
-    An estimator that has chosen a pipeline has it in ``pipeline_``. An Explainable Boosting Machine encodes
-    its records itself, and becomes a pipeline of one step. A ``CalibratedClassifierCV`` of pipelines, and a
-    classifier with a threshold around a pipeline, become a pipeline that ends with it.
+    An estimator that has chosen a pipeline stores it in ``pipeline_``. An Explainable Boosting Machine
+    encodes its records itself, and is returned as a pipeline of one step. If a ``CalibratedClassifierCV`` or
+    a classifier with a threshold contains pipelines, the result is a pipeline that ends with this classifier.
     """
     names = {kind.__name__ for kind in type(source).__mro__ if kind.__module__.startswith("sklearn.")}
     if "BaseSearchCV" in names and hasattr(source, "best_estimator_"):

@@ -1,1 +1,1 @@
-"""Measures of predictions, with confidence intervals: classes, rankings, numbers and parses."""
+"""Measure the quality of predictions, with confidence intervals: of classes, rankings, numbers and parses."""

@@ -1,4 +1,4 @@
-"""The base classes of measures: values, and confidence intervals by the bootstrap."""
+"""Base classes of measures: values, and confidence intervals from the bootstrap."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from unkernel.measures.predictions import ScoredExamples
 
 
 class PredictionMeasures(ABC):
-    """All measures of the predictions of one model or parser, with their intervals."""
+    """All measures of the predictions of one model or parser, with their confidence intervals."""
 
-    meanings: ClassVar[Mapping[str, str]]  # maps the name of each measure to its meaning
-    not_shares: ClassVar[Sequence[str]] = ()  # the names of measures that are not shown as percentages
-    name: str  # of the model
-    resampled_unit: str  # the plural noun of the units that the bootstrap resamples, such as "records"
+    meanings: ClassVar[Mapping[str, str]]  # the meaning of each measure, by name
+    not_shares: ClassVar[Sequence[str]] = ()  # names of the measures that are not shown as percentages
+    name: str  # name of the model
+    resampled_unit: str  # plural noun for the units that the bootstrap resamples, such as "records"
 
     @property
     @abstractmethod
@@ -29,16 +29,16 @@ class PredictionMeasures(ABC):
 
     @abstractmethod
     def values(self, counts: Counts | None = None) -> dict[str, float]:
-        """Return the measures if unit i counts `counts[i]` times; None counts each unit once."""
+        """Return the measures, counting unit i `counts[i]` times; None means once each."""
 
     @property
     def share_counts(self) -> dict[str, tuple[float, float]]:
-        """Return (part, whole) of each measure that is a share of units, by the name of the measure."""
+        """Return (part, whole) for each measure that is a share of units, by name."""
         return {}
 
     @cached_property
     def samples(self) -> dict[str, Numbers]:
-        """Return the values of each measure over the bootstrap samples, by name; NaN if there are no units.
+        """Return each measure's values in all bootstrap samples, by name; NaN if there are no units.
 
         The samples are the same for all models.
         """

@@ -1,4 +1,4 @@
-"""Measures of classifiers, with a count for each example, as in bootstrap samples."""
+"""Measures of classifiers. Examples may count several times, as in bootstrap samples."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ACCURACY, BALANCED, MACRO_F1, CORRELATION = (
 PRECISION, RECALL, F1 = "precision", "recall", "F1"
 ROC_AREA, AVERAGE_PRECISION = "ROC area", "average precision"
 LOG_LOSS, BRIER = "log loss", "Brier score"
-_MIN_PROBABILITY = 1e-15  # the same lower bound as in scikit-learn's log_loss
+_MIN_PROBABILITY = 1e-15  # lower bound of probabilities in logarithms, as in scikit-learn's log_loss
 
 MEANINGS = {
     ACCURACY: "the share of correct predictions",
@@ -46,7 +46,7 @@ class ClassMeasures(ModelMeasures):
 
     @cached_property
     def confusion(self) -> NDArray[Any]:
-        """Return the number of examples, in an array of shape (true classes, predicted classes)."""
+        """Return the numbers of examples by (true class, predicted class)."""
         return self._count_confusion(None)
 
     def _count_confusion(self, counts: Counts | None) -> NDArray[Any]:
@@ -61,7 +61,7 @@ class ClassMeasures(ModelMeasures):
         if probabilities is None:
             return {}
         gold_probabilities = np.take_along_axis(probabilities, self.predictions.gold[:, None], axis=1)[:, 0]
-        # With two classes, both probabilities have the same squared error, which counts once.
+        # With two classes, both probabilities have the same squared error; count it only once.
         squares = (probabilities**2).sum(axis=1) - 2 * gold_probabilities + 1
         return {
             LOG_LOSS: -np.log(np.maximum(gold_probabilities, _MIN_PROBABILITY)),
@@ -69,7 +69,7 @@ class ClassMeasures(ModelMeasures):
         }
 
     def values(self, counts: Counts | None = None) -> dict[str, float]:
-        """Return the measures if example i counts `counts[i]` times; None counts each example once."""
+        """Return the measures, counting example i `counts[i]` times; None means once each."""
         measures = self.shares(self._count_confusion(counts))
         if self.predictions.positive is not None:
             curve = self.predictions.detection.curve(counts)
@@ -79,7 +79,7 @@ class ClassMeasures(ModelMeasures):
         }
 
     def shares(self, confusion: NDArray[Any]) -> dict[str, float]:
-        """Return the measures of a confusion matrix of shape (true classes, predicted classes)."""
+        """Return the measures for a confusion matrix of shape (true classes, predicted classes)."""
         hits, gold, predicted = np.diag(confusion), confusion.sum(axis=1), confusion.sum(axis=0)
         measures = {ACCURACY: _divide(hits.sum(), gold.sum())}
         positive = self.predictions.positive
@@ -109,7 +109,7 @@ def _divide(part: float, whole: float) -> float:
 
 
 def _compute_correlation(confusion: NDArray[Any]) -> float:
-    """Return Matthews' coefficient, for any number of classes; 0 if only one class occurs or is predicted."""
+    """Return Matthews' coefficient for any number of classes; 0 if only one class occurs or is predicted."""
     total, gold, predicted = float(confusion.sum()), confusion.sum(axis=1), confusion.sum(axis=0)
     covariance = np.trace(confusion) * total - gold @ predicted
     variances = (total**2 - predicted @ predicted) * (total**2 - gold @ gold)

@@ -1,4 +1,4 @@
-"""Detection of one class by a score, with every distinct score as a threshold."""
+"""Detect one class by a score, using every distinct score as a threshold."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ class Curve:
     Attributes
     ----------
     true_positives, false_positives : (thresholds,) float64
-        Number of examples whose score reaches the threshold: of the class, and of other classes.
+        Numbers of examples whose score reaches the threshold: of the class, and of other classes.
     positives, negatives : float
-        Number of all examples of the class, and of other classes.
+        Numbers of all examples of the class, and of other classes.
     """
 
     true_positives: Numbers
@@ -50,26 +50,26 @@ class Curve:
         return _divide(2 * self.true_positives, self.true_positives + self.false_positives + self.positives)
 
     def roc_area(self) -> float:
-        """Return the share of (positive, negative) pairs in the correct order; NaN without pairs."""
+        """Return the share of (positive, negative) pairs in the correct order; NaN if there are none."""
         pairs = self.positives * self.negatives
         previous_true_positives = np.concatenate([[0.0], self.true_positives[:-1]])
-        # A sum instead of a dot product, because starting the threads of BLAS would take longer.
+        # Use a sum instead of a dot product, because starting the threads of BLAS would take longer.
         area = (
             np.diff(self.false_positives, prepend=0.0) * (self.true_positives + previous_true_positives)
         ).sum() / 2
         return float(area / pairs) if pairs else float("nan")
 
     def average_precision(self) -> float:
-        """Return the mean, over the examples of the class, of the precision at the score of the example."""
+        """Return the mean, over examples of the class, of the precision at the example's score."""
         new_true_positives = np.diff(self.true_positives, prepend=0.0)
-        precision = np.nan_to_num(self.precision)  # NaN where no example is found
+        precision = np.nan_to_num(self.precision)  # the precision is NaN where no example is found
         return (
             float((new_true_positives * precision).sum() / self.positives) if self.positives else float("nan")
         )
 
 
 class Detection:
-    """Examples in descending order of their scores.
+    """Examples sorted by descending score.
 
     Parameters
     ----------
@@ -85,22 +85,22 @@ class Detection:
 
     @cached_property
     def _last_examples(self) -> NDArray[np.intp]:
-        """Return the index of the last example at each threshold; equal scores have the same threshold."""
+        """Return the index of the last example at each threshold; equal scores share a threshold."""
         ends = np.flatnonzero(np.diff(self._sorted))
         return np.append(ends, len(self._sorted) - 1)
 
     @cached_property
     def thresholds(self) -> Numbers:
-        """Return the distinct scores, descending."""
+        """Return the distinct scores in descending order."""
         return np.asarray(self._sorted[self._last_examples])
 
     @cached_property
     def examples(self) -> NDArray[np.intp]:
-        """Return the index of an example whose score is the threshold, for each threshold."""
+        """Return, for each threshold, the index of an example with this score."""
         return np.asarray(self._order[self._last_examples])
 
     def curve(self, counts: NDArray[Any] | None = None) -> Curve:
-        """Return the curve over all thresholds; with `counts`, example i counts `counts[i]` times."""
+        """Return the curve over all thresholds; if `counts` is given, example i counts `counts[i]` times."""
         weights = np.ones(len(self._order)) if counts is None else counts[self._order].astype(np.float64)
         true_positives = np.cumsum(weights * self._positive)
         n_found = np.cumsum(weights)
@@ -113,7 +113,7 @@ class Detection:
 
 
 def _divide(part: Numbers, whole: Any) -> Numbers:
-    """Divide; return NaN where `whole` is 0."""
+    """Return part / whole; NaN where `whole` is 0."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.asarray(part / whole)
 

@@ -1,4 +1,4 @@
-"""Confidence intervals of measures, with a confidence of 95 %."""
+"""Compute confidence intervals of measures, with a confidence of 95 %."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ MeasureValues = Mapping[str, float]
 
 WILSON = "Wilson"
 BOOTSTRAP = "bootstrap"
-REPETITIONS = 400  # bootstrap samples
-_NORMAL_QUANTILE = 1.959963984540054  # 0.975 of the standard normal distribution lie below
+REPETITIONS = 400  # number of bootstrap samples
+_NORMAL_QUANTILE = 1.959963984540054  # the 0.975 quantile of the standard normal distribution
 _PERCENTILES = (2.5, 97.5)
 _SEED = 0
 
@@ -30,19 +30,19 @@ class Measure:
     name : str
         Name of the measure.
     value : float
-        Its value.
+        Value of the measure.
     low : float
         Lower end of the interval; NaN if there is none.
     high : float
         Upper end of the interval; NaN if there is none.
     method : {"Wilson", "bootstrap"}
-        The method by which the interval was computed.
+        Method that was used for the interval.
     is_share : bool, default=True
         Whether the value is shown as a percentage.
 
     See Also
     --------
-    Report : A report, which contains measures.
+    Report : A report that contains measures.
 
     Examples
     --------
@@ -71,14 +71,14 @@ def compute_wilson_interval(part: float, whole: float) -> tuple[float, float]:
     share, spread = part / whole, _NORMAL_QUANTILE**2 / whole
     centre = (share + spread / 2) / (1 + spread)
     half = _NORMAL_QUANTILE * math.sqrt(share * (1 - share) / whole + spread / (4 * whole)) / (1 + spread)
-    # Despite rounding, the interval of the share 0 begins at 0, and the interval of the share 1 ends at 1.
+    # Despite rounding errors, let the interval of the share 0 begin at 0, and that of the share 1 end at 1.
     return min(max(centre - half, 0.0), share), max(min(centre + half, 1.0), share)
 
 
 def draw_resamples(count: int, repetitions: int = REPETITIONS) -> Iterator[Counts]:
-    """Yield bootstrap samples, as the number of times that each example is drawn.
+    """Yield bootstrap samples, each as the number of times that each example is drawn.
 
-    All calls yield the same samples, so models can be compared sample by sample.
+    All calls yield the same samples; models can therefore be compared sample by sample.
     """
     generator = np.random.default_rng(_SEED)
     for _ in range(repetitions):
@@ -86,7 +86,7 @@ def draw_resamples(count: int, repetitions: int = REPETITIONS) -> Iterator[Count
 
 
 def bootstrap(measure: Callable[[Counts], MeasureValues], count: int) -> dict[str, Numbers]:
-    """Return the values of each measure over the bootstrap samples, by name."""
+    """Return each measure's values in all bootstrap samples, by name."""
     values_of_samples = [measure(counts) for counts in draw_resamples(count)]
     return {name: np.array([values[name] for values in values_of_samples]) for name in values_of_samples[0]}
 
@@ -109,8 +109,8 @@ def add_intervals(
 ) -> list[Measure]:
     """Return measures with their intervals.
 
-    `share_counts` has (part, whole) of measures that are shares of examples, for Wilson's interval. The
-    intervals of other measures are from the bootstrap. `numbers` names the measures that are not shares.
+    `share_counts` has (part, whole) for measures that are shares of examples; these get Wilson's interval.
+    All other measures get bootstrap intervals. `numbers` names the measures that are not shares.
     """
     measures = []
     for name, value in values.items():

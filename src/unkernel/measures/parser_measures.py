@@ -1,4 +1,4 @@
-"""Measures of parsers, chunkers and taggers, with a count for each sentence, as in bootstrap samples."""
+"""Measures of parsers, chunkers and taggers. Sentences may count several times, as in bootstrap samples."""
 
 from __future__ import annotations
 
@@ -64,14 +64,14 @@ class ParserMeasures(PredictionMeasures):
     @property
     @abstractmethod
     def counts_per_sentence(self) -> Numbers:
-        """Return one row of counts per sentence. The sum of rows is the argument of :meth:`from_sums`."""
+        """Return one row of counts per sentence; the sum of the rows is the argument of :meth:`from_sums`."""
 
     @abstractmethod
     def from_sums(self, sums: Any) -> dict[str, float]:
         """Return the measures, given the sums of the counts over sentences."""
 
     def values(self, counts: Counts | None = None) -> dict[str, float]:
-        """Return the measures if sentence i counts `counts[i]` times; None counts each sentence once."""
+        """Return the measures, counting sentence i `counts[i]` times; None means once each."""
         weights = np.ones(len(self.counts_per_sentence)) if counts is None else counts
         return self.from_sums(np.tensordot(weights, self.counts_per_sentence, axes=1))
 
@@ -90,7 +90,7 @@ class HeadMeasures(ParserMeasures):
     correct_heads : (words,) bool
         Whether each word's head is correct.
     lengths : (words,) int
-        The distance of each word to its head; 0 where there is no dependency.
+        The distance from each word to its head; 0 if there is no dependency.
     correct : (words,) bool
         Whether each word's head and relation are correct.
     """
@@ -277,8 +277,8 @@ class TagMeasures(ParserMeasures):
 class TextMeasures(ParserMeasures):
     """Measures of tokenizers and parsers of raw text: F1 scores of the CoNLL 2018 shared task.
 
-    Predicted sentences may differ from the sentences of the treebank, so they cannot be resampled. The
-    interval is Wilson's interval of a share of words.
+    Sentences cannot be resampled, because predicted sentences may differ from the sentences of the treebank.
+    Confidence intervals are Wilson's intervals of shares of words.
     """
 
     meanings: ClassVar[Mapping[str, str]] = {}
@@ -336,7 +336,7 @@ class TextTreeMeasures(TextMeasures):
 
     @property
     def lengths(self) -> NDArray[Any]:
-        """Return the distance of each word to its head; 0 for roots."""
+        """Return the distance from each word to its head; 0 for roots."""
         return self._trees.lengths
 
 

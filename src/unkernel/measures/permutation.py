@@ -1,4 +1,4 @@
-"""Permutation importances: the loss of quality when the values of a column are shuffled."""
+"""Compute permutation importances: the loss of quality when the values of a column are shuffled."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def _measure_shuffled(
     is_of_column: NDArray[np.bool_],
     generator: np.random.Generator,
 ) -> float:
-    """Return the first measure after a column's features are exchanged between records at random."""
+    """Return the first measure after the features of a column have been shuffled among the records."""
     rows, inner = predictions.inputs, predictions.inner
     assert isinstance(rows, CsrRows)
     assert isinstance(inner, CompiledClassifier)

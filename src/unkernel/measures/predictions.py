@@ -1,4 +1,4 @@
-"""Predictions of models for labelled examples."""
+"""Predict labelled examples with models."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ class Examples:
     labels : (examples,) array
         The gold labels.
     name : str
-        The source of the examples.
+        The name of their source.
     unit : str
         The noun for an example: ``"row"``, ``"record"`` or ``"tree"``.
     groups : (examples,) array or None
         The query of each example, for rankings: only examples of the same query are compared.
     show : callable or None
-        Maps the index of an example to its original form: a mapping of names to values, or a text.
+        Takes the index of an example; returns its original form: a mapping of names to values, or a text.
     """
 
     labels: NDArray[Any]
@@ -55,12 +55,12 @@ class Examples:
 
 @dataclass(frozen=True, eq=False)
 class ScoredExamples:
-    """Scores of examples, and the predictions made from them.
+    """The scores of examples, and the predictions made from these scores.
 
     Attributes
     ----------
     decision : Decision
-        The rule that makes predictions from scores.
+        The rule that turns scores into predictions.
     raw : (examples, scores) float64
         The scores.
     examples : Examples
@@ -88,7 +88,7 @@ class ScoredExamples:
 
     @cached_property
     def positive(self) -> int | None:
-        """Return the index of the larger of two classes; None for more classes, or ordinal classes."""
+        """Return the index of the larger of two classes; None for more classes and for ordinal classes."""
         if len(self.classes) != 2 or self.decision.scheme == "ordinal":
             return None
         return max(range(2), key=self.classes.__getitem__)
@@ -107,12 +107,12 @@ class ScoredExamples:
 
     @cached_property
     def probabilities(self) -> Numbers | None:
-        """Return the probability of each class; None if the model has none."""
+        """Return the probability of each class; None if the model has no probabilities."""
         return None if self.decision.probability is None else self.decision.probabilities(self.raw)
 
     @cached_property
     def evidence(self) -> Numbers:
-        """Return the evidence for each class; shape (examples, classes). Larger numbers are more evidence."""
+        """Return numbers of shape (examples, classes); larger numbers are more evidence for a class."""
         if self.probabilities is not None:
             return self.probabilities
         if self.positive is not None and self.raw.shape[1] == 1:
@@ -124,7 +124,7 @@ class ScoredExamples:
 
     @cached_property
     def detection(self) -> Detection:
-        """Return the detection of the positive class."""
+        """Return the examples as a problem of detecting the positive class."""
         assert self.positive is not None
         score = compute_class_score(self.decision, self.raw, self.positive)
         return Detection(score, self.gold == self.positive)
@@ -138,13 +138,13 @@ class ScoredExamples:
 
 @dataclass(frozen=True, eq=False)
 class ModelPredictions(ScoredExamples):
-    """Predictions of one model, and the model itself.
+    """The predictions of one model, and the model itself.
 
     Attributes
     ----------
     classifier : CompiledClassifier, RecordClassifier or TreeClassifier
     inputs : CsrRows or Forest
-        The examples, as input of the inner classifier.
+        The examples in the form that the inner classifier takes.
     microseconds : float
         CPU time per prediction in a large batch, on one thread.
     """
@@ -155,7 +155,7 @@ class ModelPredictions(ScoredExamples):
 
     @property
     def inner(self) -> CompiledClassifier | TreeClassifier:
-        """Return the classifier that computes scores: for records, the classifier of the encoded rows."""
+        """Return the classifier that computes scores; for records, this is the classifier of encoded rows."""
         return (
             self.classifier.classifier if isinstance(self.classifier, RecordClassifier) else self.classifier
         )
@@ -196,7 +196,7 @@ class _NumberedColumns:
 def predict_examples(
     name: str, classifier: Classifier, inputs: CsrRows | Forest, examples: Examples, threads: int = 1
 ) -> ModelPredictions:
-    """Predict examples. `inputs` has the examples as rows of the model's features, or as trees."""
+    """Return a model's predictions; `inputs` are examples as rows of the model's features, or as trees."""
     count = inputs.shape[0] if isinstance(inputs, CsrRows) else len(inputs)
     if count != len(examples):
         raise ValueError(f"X and y have inconsistent numbers of samples: {count} and {len(examples)}")
@@ -228,12 +228,12 @@ def compute_class_score(decision: Decision, scores: Numbers, class_index: int) -
         return np.asarray(decision.probabilities(scores)[:, class_index])
     if scores.shape[1] == 2:
         return np.asarray(scores[:, class_index] - scores[:, 1 - class_index])
-    first_wins = decision.scheme == "one_vs_one"  # a positive score votes for the first class
+    first_wins = decision.scheme == "one_vs_one"  # then a positive score is a vote for the first class
     return -scores[:, 0] if (class_index == 0) != first_wins else scores[:, 0]
 
 
 def find_class_indices(labels: NDArray[Any], classes: NDArray[Any], name: str, unit: str) -> NDArray[np.intp]:
-    """Return the index of each label in `classes`. If some are not numbers, all are compared as texts."""
+    """Return the index of each label in `classes`. Unless all are numbers, they are compared as strings."""
     if labels.dtype.kind not in _NUMBERS or classes.dtype.kind not in _NUMBERS:
         labels, classes = labels.astype(str), classes.astype(str)
     unknown = ~np.isin(labels, classes)

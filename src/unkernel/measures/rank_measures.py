@@ -1,4 +1,4 @@
-"""Measures of rankings, with a count for each query, as in bootstrap samples."""
+"""Measures of rankings. Queries may count several times, as in bootstrap samples."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ _LARGEST_GRADE = 50.0  # the gain of a row is 2^label - 1; larger labels are not
 
 
 class RankMeasures(ModelMeasures):
-    """All measures of the ranking by one model."""
+    """All measures of one model's ranking."""
 
     meanings: ClassVar[Mapping[str, str]] = MEANINGS
     resampled_unit = "queries"
 
     @property
     def n_resampled(self) -> int:
-        """Return the number of queries; 0 for a single query, which cannot be resampled."""
+        """Return the number of queries; 0 if there is only one, because this cannot be resampled."""
         return len(self.queries) if len(self.queries) > 1 else 0
 
     @property
@@ -66,7 +66,7 @@ class RankMeasures(ModelMeasures):
 
     @cached_property
     def has_grades(self) -> bool:
-        """Return whether labels are grades, for which NDCG is defined."""
+        """Return whether the labels are grades; NDCG is defined only for grades."""
         return are_grades(self.labels)
 
     @cached_property
@@ -82,7 +82,7 @@ class RankMeasures(ModelMeasures):
 
     @cached_property
     def pairs(self) -> NDArray[np.float64]:
-        """Return the numbers of pairs with unequal labels, and of such pairs in order; shape (queries, 2)."""
+        """Return, for each query, the number of pairs with unequal labels and how many are in order."""
         order = np.argsort(self.groups, kind="stable")
         ends = np.cumsum(np.bincount(self.groups))
         counts = []
@@ -91,7 +91,7 @@ class RankMeasures(ModelMeasures):
         return np.array(counts, dtype=np.float64)
 
     def values(self, counts: Counts | None = None) -> dict[str, float]:
-        """Return the measures if query i counts `counts[i]` times; None counts each query once."""
+        """Return the measures, counting query i `counts[i]` times; None means once each."""
         weights = np.ones(len(self.queries)) if counts is None else counts
         pairs, ordered = weights @ self.pairs
         measures = {ORDERED: float(ordered / pairs) if pairs else float("nan")}
@@ -109,16 +109,16 @@ def _average_over_queries(values: Numbers, weights: NDArray[Any]) -> float:
 
 
 def are_grades(labels: NDArray[Any]) -> bool:
-    """Return whether labels are grades, for which NDCG is defined."""
+    """Return whether labels are grades; NDCG is defined only for grades."""
     return bool(labels.min() >= 0 and labels.max() <= _LARGEST_GRADE)
 
 
 def count_ordered_pairs(
     labels: NDArray[Any], scores: Numbers, groups: NDArray[Any] | None = None
 ) -> tuple[float, float]:
-    """Count the pairs of rows of a group with unequal labels, and the pairs that the scores order correctly.
+    """Return the number of pairs with unequal labels within groups, and how many the scores order correctly.
 
-    Equal scores count half. Without groups, all rows are one group.
+    A pair with equal scores counts half. Without groups, all rows form one group.
     """
     settings = encode_ranking(labels, groups, weights=None, pair_weight=None)
     pairs, ordered = count_pairs(**settings, scores=np.ascontiguousarray(scores))

@@ -39,7 +39,7 @@ class ValueMeasures(ModelMeasures):
         return np.asarray(self.predictions.raw[:, 0] - self.gold)
 
     def values(self, counts: Counts | None = None) -> dict[str, float]:
-        """Return the measures if example i counts `counts[i]` times; None counts each example once."""
+        """Return the measures, counting example i `counts[i]` times; None means once each."""
         squared = float(np.average(self.errors**2, weights=counts))
         mean = np.average(self.gold, weights=counts)
         spread = float(np.average((self.gold - mean) ** 2, weights=counts))

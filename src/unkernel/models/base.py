@@ -1,4 +1,4 @@
-"""The base of all models: their scores, their decision and their files."""
+"""Base classes of all models: scores, decision and files."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Settings = dict[str, Any]
 
 
 class Model(HtmlRepr, RestoredObject, ABC):
-    """Base of all models: plain, portable data, from which scores are computed.
+    """Base class of all models: plain, portable data for computing scores.
 
     Learners and readers of files make models, and engines compile models.
 
@@ -33,7 +33,7 @@ class Model(HtmlRepr, RestoredObject, ABC):
     intercept : (scores,) float64
         Constant added to each score.
     decision : Decision
-        The rule that makes predictions from scores.
+        The rule that turns scores into predictions.
     origin : dict
         Information about the origin of the model.
     """
@@ -63,7 +63,7 @@ class Model(HtmlRepr, RestoredObject, ABC):
 
     @abstractmethod
     def _arrays(self) -> list[Any]:
-        """Return the parts that take memory, as arrays or objects with ``nbytes``."""
+        """Return the parts of the model that take memory, as arrays or objects with ``nbytes``."""
 
     def __repr__(self) -> str:
         outputs = f"{len(self.classes)} classes" if len(self.classes) else self.decision.scheme
@@ -71,7 +71,7 @@ class Model(HtmlRepr, RestoredObject, ABC):
 
     @abstractmethod
     def _describe(self) -> str:
-        """Describe the parts of the model, for ``repr``."""
+        """Return a short description of the model for ``repr``."""
 
     @abstractmethod
     def with_threshold(self, threshold: float | Threshold | None) -> Self:
@@ -101,7 +101,7 @@ class Model(HtmlRepr, RestoredObject, ABC):
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to a ``.uk`` file.
 
-        The file is replaced in one step, or left unchanged if writing fails.
+        An existing file is replaced in one step, or left unchanged if writing fails.
 
         Parameters
         ----------
@@ -112,14 +112,14 @@ class Model(HtmlRepr, RestoredObject, ABC):
 
     @abstractmethod
     def to_container(self) -> tuple[Arrays, Settings]:
-        """Return the arrays and settings that a file holds.
+        """Return the arrays and settings to store in a file.
 
         Returns
         -------
         arrays : dict of str to ndarray
             The arrays of the model.
         settings : dict
-            Everything except the arrays, as values that JSON can hold.
+            Everything except the arrays, as values that JSON can represent.
         """
 
     @classmethod
@@ -134,17 +134,17 @@ class Model(HtmlRepr, RestoredObject, ABC):
     @classmethod
     @abstractmethod
     def _from_container(cls, name: str, arrays: Arrays, settings: Settings) -> Self:
-        """Make a model, like :meth:`from_container`; may raise a ``ValueError`` for inconsistent parts."""
+        """Return a model, like :meth:`from_container`; may raise a ``ValueError`` for inconsistent parts."""
 
 
 class DecidedModel(Model):
-    """A model that contains its decision, and therefore its classes."""
+    """Base class of models that contain their decision, and with it their classes."""
 
     @abstractmethod
     def scores(self, X: Any) -> NDArray[np.float64]:
         """Compute the scores of examples as plain sums over the model.
 
-        Compiled classifiers are tested against this method, which is slow for support vectors and trees.
+        This method is slow for support vectors and trees. Compiled classifiers are tested against it.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Models of Explainable Boosting Machines of the package interpret: weights of bins and of sets of bins."""
+"""Make models from Explainable Boosting Machines of the package interpret: weights of (sets of) bins."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from unkernel.models.decision import Decision, Softmax
 from unkernel.models.feature_sets import make_set_model
 
 _MAX_TERM_SIZE = 3
-_CLASSIFIED = ("logit", "mlogit")  # links of classifiers whose probabilities are a softmax of the scores
+_CLASSIFIED = ("logit", "mlogit")  # links for which the probabilities are a softmax of the scores
 _VALUED = "identity"
 
 
@@ -26,14 +26,14 @@ def from_boosting_machine(
     ----------
     machine : ExplainableBoostingClassifier or ExplainableBoostingRegressor
     features : mapping
-        Maps a column and a size of terms to the feature of each bin; -1 for a bin without a feature.
+        For each column and number of columns per term, the feature of each bin; -1 for a bin without one.
     n_features : int
         Number of features.
 
     Raises
     ------
     ValueError
-        If the machine has another link, or a term of too many columns.
+        If the machine has an unsupported link, or a term of too many columns.
     """
     check_machine(machine)
     sets, weights = [], []
@@ -56,7 +56,7 @@ def from_boosting_machine(
 
 
 def check_machine(machine: Any) -> None:
-    """Raise a ``ValueError`` if a machine cannot be a model of conjunctions."""
+    """Raise a ``ValueError`` if a machine cannot be converted to a model of conjunctions."""
     name = type(machine).__name__
     if machine.link_ == "monoclassification":
         raise ValueError(f"the {name} was trained on one class: it answers the same for each record")
@@ -76,7 +76,7 @@ def check_machine(machine: Any) -> None:
 def _list_entries(
     term: Any, places: list[NDArray[np.int64]], table: NDArray[np.float64]
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Return the entries of a term's table that are not 0: the features of each, and its weights."""
+    """Return the nonzero entries of a term's table: the features and the weights of each entry."""
     sizes = tuple(map(len, places))
     if table.shape[: len(sizes)] != sizes:
         raise ValueError(

@@ -33,19 +33,19 @@ class ConjunctionModel(Model):
     """Model with one weight per conjunction of at most ``degree`` features.
 
     :class:`~unkernel.PolySVC` and :class:`~unkernel.PolyLogisticRegression` make such models. Features are
-    numbered by descending frequency in the training set; ``columns`` gives their input columns. The file
-    format page describes how conjunctions are numbered.
+    numbered by descending frequency in the training set; ``columns`` has the input column of each feature.
+    The page about the file format describes how conjunctions are numbered.
 
     Attributes
     ----------
     degree : int
         Largest number of features in a conjunction: 1, 2 or 3.
     sets : bool
-        Whether the training data were binary, so that conjunctions are sets of features. Otherwise they are
+        Whether conjunctions are sets of features, because the training data were binary. Otherwise they are
         monomials, in which a feature may occur repeatedly.
     feature_map : {"kernel", "plain"}
-        The feature map of the weights. If ``sets`` is true, it only affects the scores of rows that are not
-        binary.
+        The feature map that the weights refer to. If ``sets`` is true, it affects only the scores of rows
+        that are not binary.
     gamma : float
         Factor of the inner product in the kernel.
     coef0 : float
@@ -53,26 +53,26 @@ class ConjunctionModel(Model):
     n_features : int
         Number of input columns.
     columns : ndarray of int64, shape (n_used_features,)
-        Input columns of the features that are used.
+        The input columns of the features that are used.
     keys : ndarray of uint64, shape (n_conjunctions,)
-        Numbers of the conjunctions, ascending.
+        Numbers of the conjunctions in ascending order.
     weights : ndarray of float64, shape (n_conjunctions, n_scores)
         Weights of the conjunctions.
     intercept : ndarray of float64, shape (n_scores,)
         Weights of the constant.
     classes : ndarray of shape (n_classes,)
-        Class labels. Two classes share one score (positive means the second class); more than two classes
-        have one score each.
+        Class labels. Two classes share one score, and positive scores mean the second class. More than two
+        classes have one score each.
     origin : dict, default={}
-        How the model was trained.
+        Description of the training.
     probability : Softmax, Curves or None, default=None
-        How scores become probabilities: by a log-linear model, or by one calibration curve per score.
+        How scores are converted to probabilities: by a log-linear model, or by a calibration curve per score.
     ranking : Decision or None, default=None
         The decision of a ranking or a regression; None for a classifier.
     calibrated : bool, default=False
-        Whether the predicted class is the most probable one, not the one with the highest score. The model
-        may then hold the scores of several classifiers, one after the other; their probabilities are
-        averaged. `probability` has one curve per score.
+        Whether the most probable class is predicted instead of the class with the highest score. If so, the
+        model may have the scores of several classifiers, one after the other, whose probabilities are
+        averaged, and `probability` has one curve per score.
     threshold : Threshold or None, default=None
         The probability or the score from which one of two classes is predicted.
 
@@ -111,7 +111,7 @@ class ConjunctionModel(Model):
 
     @property
     def n_conjunctions(self) -> int:
-        """Number of conjunctions with a weight, without the constant."""
+        """Number of conjunctions with a weight, not counting the constant."""
         return len(self.keys)
 
     @property
@@ -121,7 +121,7 @@ class ConjunctionModel(Model):
 
     @cached_property
     def decision(self) -> Decision:
-        """The rule that makes classes from scores."""
+        """The rule that turns scores into predictions."""
         if self.ranking is not None:
             return self.ranking
         scheme = "binary" if len(self.classes) == 2 else "one_vs_rest"
@@ -150,7 +150,7 @@ class ConjunctionModel(Model):
         Raises
         ------
         FormatError
-            If a value is impossible.
+            If a value is invalid.
         """
         keys, columns = self.keys, self.columns
         try:
@@ -232,7 +232,7 @@ class ConjunctionModel(Model):
 
 
 def _are_distinct(columns: NDArray[np.int64], end: int) -> bool:
-    """Return whether the columns are distinct and in range(end)."""
+    """Return whether the columns are distinct and less than `end`."""
     if not len(columns):
         return True
     if columns.min() < 0 or columns.max() >= end:

@@ -1,9 +1,9 @@
 """The ``.uk`` container: a safetensors file with our own metadata.
 
-Files contain no code. A file is mapped into memory after its header has been checked against the size of the
-file, so a header with wrong sizes allocates no memory. The model checks the values of the arrays. The
-metadata contain a digest of the header and of each array (XXH64, which detects damage but not manipulation),
-and the SHA-256 of all arrays. Files of earlier versions have no digests.
+Files contain no code. The header is checked against the size of the file before the file is mapped into
+memory; a header with wrong sizes therefore allocates no memory. The model checks the values of the arrays.
+The metadata contain a digest of the header and of each array (XXH64, which detects damage but not
+manipulation), and the SHA-256 of all arrays. Files of earlier versions have no digests.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ THRESHOLD = "decision_threshold"  # the setting that earlier readers would ignor
 _MAX_HEADER_BYTES = 1 << 24
 _MAX_RANK = 3
 _HEADER_ALIGNMENT = 64
-_PREFIX_BYTES = 256  # the beginning of a file that shows whether it is a model
-# Whenever a file is read, the smallest arrays, up to this size in total, are compared with their digests.
+_PREFIX_BYTES = 256  # this many bytes of a file suffice to recognise a model
+# Whenever a file is read, its smallest arrays are compared with their digests, up to this size in total.
 _MAX_LAZY_BYTES = 1 << 26
 _DIGESTS = frozenset({"digest", "digests", "sha256"})  # a file has either all of them or none
-_NO_DIGEST = "0" * 16  # in place of the header's digest while the digest is computed
+_NO_DIGEST = "0" * 16  # stands in the header for its own digest while this is computed
 _REMEDY = "copy or train it again"
 _DTYPES: dict[str, np.dtype[Any]] = {
     "F64": np.dtype("<f8"),
@@ -63,7 +63,7 @@ def write(path: str | os.PathLike[str], kind: str, arrays: Arrays, settings: Map
 
 
 def encode_nested(kind: str, arrays: Arrays, settings: Mapping[str, Any]) -> tuple[NDArray[np.uint64], int]:
-    """Return a file as an array, padded with zeros, to embed in another file, and its size in bytes."""
+    """Return a file as an array padded with zeros, for embedding in another file, and its size in bytes."""
     content = b"".join(_encode(kind, kind, arrays, settings))
     return np.frombuffer(content + bytes(-len(content) % 8), np.dtype("<u8")), len(content)
 
@@ -73,8 +73,8 @@ def _encode(
 ) -> list[bytes | memoryview[int]]:
     """Return the bytes of a file.
 
-    Arrays are sorted by item size, largest first. So each array begins at a multiple of its item size without
-    gaps, which safetensors does not allow.
+    Arrays are sorted by item size, largest first. Each array then begins at a multiple of its item size
+    without gaps before it; safetensors does not allow gaps.
     """
     arrays = {
         name: np.ascontiguousarray(array)
@@ -118,7 +118,7 @@ def _find_version(settings: Mapping[str, Any]) -> int:
 
 
 def _encode_header(header: Mapping[str, Any]) -> bytes:
-    """Return the header as JSON, padded so that the arrays begin at a cache line."""
+    """Return the header as JSON; padding makes the arrays begin at a cache line."""
     text = json.dumps(header, ensure_ascii=True).encode()
     return text + b" " * (-(8 + len(text)) % _HEADER_ALIGNMENT)
 
@@ -148,12 +148,11 @@ class Contents(NamedTuple):
         Read-only arrays. Arrays of mapped files are read into memory when they are used.
     settings : dict
     digests : dict or None
-        The digest of each array according to the file; None for files without digests.
+        The digest of each array as stored in the file; None for files without digests.
     sha256 : str or None
-        The SHA-256 of all arrays according to the file.
+        The SHA-256 of all arrays as stored in the file.
     file : MappedFile or None
-        The mapped file; None for files that were read completely, are embedded in other files, or have no
-        digests.
+        The mapped file. None if the file was read completely, is embedded in another file, or has no digests.
     """
 
     kind: str
@@ -178,13 +177,13 @@ def open_file(path: str | os.PathLike[str], *, verify: Verify = "lazy", mmap: bo
     ----------
     path : path
     verify : "lazy" or bool, default="lazy"
-        Which arrays to compare with their digests. "lazy": the smallest arrays, up to 64 MB in total; True:
-        all arrays, also with the SHA-256; False: none. The header is always compared. Files of earlier
-        versions have no digests.
+        Which arrays to compare with their digests. "lazy" means the smallest arrays, up to 64 MB in total.
+        True means all arrays, which are also compared with the SHA-256. False means none. The header is
+        always compared. Files of earlier versions have no digests.
     mmap : bool, default=True
-        Whether to map the file into memory, which is shared by all processes that map it. A mapped file must
-        not be changed in place while it is in use. If False, the file is read completely and may be
-        changed.
+        Whether to map the file into memory. All processes that map a file share the memory. A mapped file
+        must not be changed in place while it is in use. If False, the file is read completely and may be
+        changed afterwards.
     """
     if isinstance(verify, np.bool_):
         verify = bool(verify)
@@ -205,7 +204,7 @@ def open_file(path: str | os.PathLike[str], *, verify: Verify = "lazy", mmap: bo
 def read_nested(
     name: str, content: NDArray[np.uint64], size: int
 ) -> tuple[str, dict[str, NDArray[Any]], dict[str, Any]]:
-    """Read a file of `size` bytes that :func:`encode_nested` embedded in the file `name`."""
+    """Read a file of `size` bytes that was embedded in the file `name` by :func:`encode_nested`."""
     if not 0 <= content.nbytes - size < content.itemsize:
         raise _new_error(name, f"a file inside it is damaged: its size is wrong; {_REMEDY}")
     inner = content.view(np.uint8)[:size]
@@ -216,9 +215,9 @@ def read_nested(
 def _decode(
     name: str, file: IO[bytes], size: int, read_body: Callable[[int], NDArray[np.uint8]]
 ) -> tuple[Contents, str | None]:
-    """Read a file of `size` bytes; return its contents and the digest of its header.
+    """Read a file of `size` bytes; return its contents and the digest of the header.
 
-    `read_body` returns the bytes after the header.
+    `read_body` is a function that returns the bytes after the header.
     """
     header, start = _read_header(name, file.read(8), file, size)
     metadata = header.pop("__metadata__", None)
@@ -253,7 +252,7 @@ def _sha256(arrays: Iterable[NDArray[Any]]) -> str:
 
 
 def _verify(name: str, contents: Contents, *, everything: bool) -> None:
-    """Compare arrays with their digests: all arrays, or only the small ones."""
+    """Compare arrays with their digests: all arrays if `everything`, else only small ones."""
     if contents.digests is None:
         return
     bytes_left = sum(array.nbytes for array in contents.arrays.values()) if everything else _MAX_LAZY_BYTES
@@ -268,7 +267,7 @@ def _verify(name: str, contents: Contents, *, everything: bool) -> None:
 
 
 def _check_canonical(name: str, text: bytes, header: dict[str, Any], digest: Any) -> None:
-    """Check that a header has exactly the bytes that `write` makes, so that all readers agree on it."""
+    """Check that a header has exactly the bytes that `write` would make: all readers then agree on it."""
     if not isinstance(digest, str) or len(digest) != len(_NO_DIGEST):
         raise _new_error(name, f"the header is damaged: its digest is malformed; {_REMEDY}")
     if _encode_header(header) != text:
@@ -300,7 +299,7 @@ def has_digests(path: str | os.PathLike[str]) -> bool | None:
 
 
 def begins_as_model(begin: bytes) -> bool:
-    """Return whether a file with these first bytes is a model of unkernel, complete or not."""
+    """Return whether a file with these first bytes is a model of unkernel, even if it is incomplete."""
     metadata = begin[8:_PREFIX_BYTES]
     return metadata.startswith(b'{"__metadata__"') and f'"{MAGIC}"'.encode() in metadata
 
@@ -363,7 +362,7 @@ def _is_count(value: Any) -> bool:
 
 
 class _ArrayLocation(NamedTuple):
-    """The type and shape of an array, and its first and last byte, counted from the end of the header."""
+    """The type and shape of an array, and its begin and end as byte offsets from the end of the header."""
 
     dtype: np.dtype[Any]
     shape: tuple[int, ...]
@@ -372,7 +371,7 @@ class _ArrayLocation(NamedTuple):
 
 
 def _locate_array(name: str, key: str, entry: Any, body_bytes: int) -> _ArrayLocation:
-    """Check that an array of the header fits into the file, and return its location."""
+    """Return the location of an array, after checking that it is inside the file."""
     error = _new_error(
         name, f"array {key!r} is not inside the file: it has been cut short or damaged; {_REMEDY}"
     )
@@ -385,7 +384,7 @@ def _locate_array(name: str, key: str, entry: Any, body_bytes: int) -> _ArrayLoc
         raise error
     if len(shape) > _MAX_RANK:
         raise error
-    # No extent may exceed the file size, not even if another extent is 0.
+    # Limit every dimension by the file size, even if another dimension is 0.
     if not all(_is_count(number) and number <= body_bytes for number in [*shape, *offsets]):
         raise error
     size = dtype.itemsize
@@ -398,7 +397,7 @@ def _locate_array(name: str, key: str, entry: Any, body_bytes: int) -> _ArrayLoc
 
 
 def _check_gaps(name: str, locations: Iterable[_ArrayLocation], body_bytes: int) -> None:
-    """Check that the arrays fill the body of the file without gaps and overlaps."""
+    """Check that the arrays fill the body of the file without gaps or overlaps."""
     position = 0
     for begin, end in sorted((location.begin, location.end) for location in locations):
         if begin != position:
@@ -449,7 +448,7 @@ def read_array(name: str, arrays: Arrays, key: str, dtypes: Sequence[Any], rank:
 
 
 def read_finite_array(name: str, arrays: Arrays, key: str, rank: int) -> NDArray[np.float64]:
-    """Return an array of float64 without NaN and infinity."""
+    """Return an array of float64, after checking that it has neither NaN nor infinity."""
     array = read_array(name, arrays, key, [np.dtype(np.float64)], rank)
     if not np.isfinite(array).all():
         raise _new_error(name, f"array {key!r} has a number that is not finite")

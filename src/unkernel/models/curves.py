@@ -1,4 +1,4 @@
-"""Calibration curves from scores to probabilities."""
+"""Calibration curves, which convert scores to probabilities."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 
 from unkernel._core import sigmoid as native_sigmoid
 
-_MAX_ROUNDED_PROBABILITY = 1.0 + 1e-5  # like scikit-learn, replace probabilities from 1 to this by 1
+_MAX_ROUNDED_PROBABILITY = 1.0 + 1e-5  # as in scikit-learn, probabilities from 1 to this number become 1
 
 
 @dataclass(frozen=True)
 class Sigmoid:
-    """1 / (1 + exp(a f + b))."""
+    """The curve 1 / (1 + exp(a f + b)) of a score f."""
 
     a: float
     b: float
@@ -28,7 +28,7 @@ class Sigmoid:
 
 @dataclass(frozen=True, eq=False)
 class Interpolated:
-    """Linear interpolation between points (x, y) with ascending x; constant before and after the points."""
+    """Linear interpolation between points (x, y) with ascending x; constant outside the range of x."""
 
     x: NDArray[np.float64]
     y: NDArray[np.float64]
@@ -43,18 +43,18 @@ Curve = Sigmoid | Interpolated
 
 @dataclass(frozen=True)
 class Curves:
-    """Probabilities by one curve per score.
+    """Probabilities from one curve per score.
 
-    With two classes, a score supports the second class. With more than two classes, each class has a score,
-    and the values of the curves are divided by their sum, which may be 0 (see `uniform`). There may be the
-    scores of several classifiers (members), one after the other, whose probabilities are averaged.
+    With two classes, the score supports the second class. With more than two classes, each class has a score,
+    and the values of the curves are divided by their sum (if the sum is 0, see `uniform`). A model may have
+    the scores of several classifiers (members), one after the other; their probabilities are averaged.
 
     Attributes
     ----------
     of_scores : sequence of Sigmoid or Interpolated
     uniform : bool
-        Whether all classes are equally probable if all curves are 0; otherwise all probabilities are 0, as in
-        scikit-learn's ``OneVsRestClassifier``.
+        Whether all classes get the same probability if all curves are 0. Otherwise all probabilities are then
+        0, as in scikit-learn's ``OneVsRestClassifier``.
     """
 
     of_scores: Sequence[Curve]
@@ -65,7 +65,7 @@ class Curves:
         return len(self.of_scores) // scores_per_member(n_classes)
 
     def check(self, n_classes: int, n_scores: int) -> None:
-        """Check that there is a valid curve for each score, and that all members are complete."""
+        """Check that there is a valid curve for each score, and that every member has all of its scores."""
         if len(self.of_scores) != n_scores or n_scores % scores_per_member(n_classes):
             raise ValueError(f"expected the curves of {n_scores} scores, got {len(self.of_scores)}")
         for curve in self.of_scores:
@@ -86,7 +86,7 @@ class Curves:
 
     @classmethod
     def from_json(cls, stored: dict[str, Any]) -> Curves:
-        """Invert :meth:`to_json`; raise a ``TypeError`` or ``KeyError`` if the table is damaged."""
+        """Return curves from the result of :meth:`to_json`; TypeError or KeyError if it is damaged."""
         if not isinstance(stored["curves"], list) or not isinstance(stored["uniform"], bool):
             raise TypeError("not a list of curves")
         return cls([_curve_from_json(curve) for curve in stored["curves"]], stored["uniform"])
@@ -98,12 +98,12 @@ def scores_per_member(n_classes: int) -> int:
 
 
 def sigmoid(exponent: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return 1 / (1 + exp(exponent)) without overflow; results do not depend on the size of the array."""
+    """Return 1 / (1 + exp(exponent)) without overflow. Results do not depend on the size of the array."""
     return np.asarray(native_sigmoid(np.ravel(exponent))).reshape(np.shape(exponent))
 
 
 def _compute_member_probabilities(values: NDArray[np.float64], *, uniform: bool) -> NDArray[np.float64]:
-    """Return probabilities (rows, classes) from the values of the curves of one member (rows, scores)."""
+    """Return probabilities (rows, classes), given the values (rows, scores) of one member's curves."""
     if values.shape[1] == 1:
         probabilities = np.column_stack([1.0 - values[:, 0], values[:, 0]])
     else:
@@ -141,7 +141,7 @@ def _curve_from_json(stored: Any) -> Curve:
 
 
 def parse_numbers(stored: Any) -> NDArray[np.float64]:
-    """Return a list of numbers from a file as an array; raise a ``TypeError`` for anything else."""
+    """Return a list of numbers from a file as an array; raise a ``TypeError`` for other values."""
     if not isinstance(stored, list) or not all(type(value) in (int, float) for value in stored):
         raise TypeError("not a list of numbers")
     return np.array(stored, dtype=np.float64)

@@ -26,17 +26,19 @@ _MAX_COUPLED_NUMBERS = 1 << 20  # largest number of pairwise probabilities in me
 
 @dataclass(frozen=True, eq=False)
 class Platt:
-    """Parameters of the sigmoids that turn scores into probabilities, one per pair of classes.
+    """Parameters of the sigmoids that convert scores to probabilities, one per pair of classes.
 
     Attributes
     ----------
     a : ndarray of float64, shape (n_pairs,)
-        Slopes. The class that a positive score f supports has the probability 1 / (1 + exp(a f + b)).
+        Slopes. For a score f, the class that positive scores support has the probability
+        1 / (1 + exp(a f + b)).
     b : ndarray of float64, shape (n_pairs,)
         Offsets.
     coupled : bool, default=False
-        Whether the iteration that couples many pairs also runs for two classes. LIBSVM uses the value of the
-        sigmoid instead. scikit-learn contains an older LIBSVM, whose iteration stops within 0.005 of it.
+        Whether the iteration that couples pairs of classes also runs for two classes. LIBSVM uses the value
+        of the sigmoid instead. scikit-learn contains an older LIBSVM that runs the iteration; its result is
+        within 0.005 of the sigmoid.
 
     See Also
     --------
@@ -58,12 +60,12 @@ class Platt:
 
 @dataclass(frozen=True)
 class Softmax:
-    """Probabilities that are proportional to exp(score); a single score f stands for the scores 0 and f."""
+    """Probabilities proportional to exp(score); a single score f represents the scores 0 and f."""
 
 
 @dataclass(frozen=True, eq=False)
 class Decision:
-    """The rule that makes predictions from the scores of a model.
+    """The rule that turns the scores of a model into predictions.
 
     Attributes
     ----------
@@ -72,28 +74,28 @@ class Decision:
 
         - ``"binary"``: one score; above 0 means ``classes[1]``.
         - ``"one_vs_rest"``: one score per class; the largest wins.
-        - ``"one_vs_one"``: one score per pair of classes i < j, in the order 01, 02, ..., 12, ...; above 0 is
-          a vote for ``classes[i]``, otherwise for ``classes[j]``, and the first class with the most votes
-          wins.
+        - ``"one_vs_one"``: one score per pair of classes i < j, in the order 01, 02, ..., 12, ... A score
+          above 0 is a vote for ``classes[i]``, and any other score is a vote for ``classes[j]``. The class
+          with the most votes wins; among equals, the first.
         - ``"one_class"``: one score; above 0 means 1, otherwise -1.
         - ``"regression"``: the score is the prediction.
         - ``"ordinal"``: one score; ``classes[k]`` if the score is above exactly k thresholds.
-        - ``"calibrated"``: the most probable class wins; there may be scores of several classifiers.
+        - ``"calibrated"``: the most probable class wins. There may be the scores of several classifiers.
     classes : ndarray of shape (n_classes,)
-        Class labels; [-1, 1] for one class, empty for regression.
+        Class labels; [-1, 1] for "one_class", and empty for regression.
     shape : {"ovo", "ovr"}, default="ovo"
         The result of :meth:`decide` for "one_vs_one" with more than two classes: the scores of the pairs
         ("ovo"), or one score per class, computed as in scikit-learn ("ovr").
     break_ties : bool, default=False
         Whether to break ties between classes with equally many votes by their scores per class.
     probability : Platt, Softmax, Curves or None, default=None
-        How scores become probabilities: by sigmoids for pairs of classes, by a log-linear model, or by one
-        calibration curve per score.
+        How scores are converted to probabilities: by sigmoids for pairs of classes, by a log-linear model, or
+        by one calibration curve per score.
     zero_is_positive : bool, default=False
-        Whether a score of exactly 0 means ``classes[1]`` in the scheme "binary", as in scikit-learn's
-        ``SVC``.
+        Whether a score of exactly 0 means ``classes[1]``, as in scikit-learn's ``SVC``; for the scheme
+        "binary".
     thresholds : ndarray of float64, shape (n_classes - 1,), default=empty
-        Ascending thresholds of the scheme "ordinal".
+        Ascending thresholds, for the scheme "ordinal".
     ranking : bool, default=False
         Whether only the order of the scores is meaningful; for the schemes "regression" and "ordinal".
     threshold : Threshold or None, default=None
@@ -202,7 +204,7 @@ class Decision:
 
     @property
     def chooses_largest(self) -> bool:
-        """Whether the largest score decides, or the sign of a single score."""
+        """Whether the largest score, or the sign of a single score, decides."""
         return self.chooses_by_sign or self.scheme == "one_vs_rest"
 
     @property
@@ -221,7 +223,7 @@ class Decision:
         Returns
         -------
         ndarray of shape (n_rows,) or (n_rows, n_outputs)
-            One number per row if there is one score, otherwise one row; probabilities for "calibrated".
+            One number per row if there is a single score, otherwise several; for "calibrated", probabilities.
         """
         scores = self._check_scores(scores)
         if self.scheme == "calibrated":
@@ -233,7 +235,7 @@ class Decision:
         return self.summary(scores) if self.shape == "ovr" else scores
 
     def choose(self, scores: Scores) -> NDArray[Any]:
-        """Choose the prediction for each row.
+        """Return the prediction for each row.
 
         Parameters
         ----------
@@ -303,7 +305,7 @@ class Decision:
         return scores
 
     def codes(self, scores: Scores) -> NDArray[np.intp]:
-        """Choose the index of the predicted class for each row.
+        """Return the index of the predicted class for each row.
 
         Parameters
         ----------
@@ -344,7 +346,7 @@ class Decision:
         return scores[:, 0] if threshold.positive == 1 else -scores[:, 0]
 
     def merits(self, scores: Scores) -> NDArray[Any]:
-        """Compute one number per class; the class with the largest number wins, the first of equal ones.
+        """Compute one number per class. The class with the largest number wins; among equals, the first.
 
         Parameters
         ----------
@@ -367,8 +369,8 @@ class Decision:
     def summary(self, scores: Scores) -> Scores:
         """Combine the scores of pairs into one score per class, as scikit-learn does.
 
-        The result is the number of votes plus less than half a vote for the sum of the scores. A score of 0
-        is a vote for the first class here, and for the second class in LIBSVM.
+        The result is the number of votes, plus a term below half a vote that grows with the sum of the
+        scores. A score of 0 is a vote for the first class here, but for the second class in LIBSVM.
 
         Parameters
         ----------
@@ -383,7 +385,7 @@ class Decision:
         return np.asarray(sum_votes(np.ascontiguousarray(scores), len(self.classes)))
 
     def _compute_pairwise(self, scores: Scores, platt: Platt) -> NDArray[np.float64]:
-        """Return an array [row, i, j]: the probability of class i if only i and j are possible."""
+        """Return an array [row, i, j] with the probability of class i if only i and j are possible."""
         count = len(self.classes)
         sigmoids = sigmoid(scores * platt.a + platt.b)
         sigmoids = np.clip(sigmoids, _MIN_PROBABILITY, 1 - _MIN_PROBABILITY)
@@ -468,19 +470,19 @@ class Decision:
 
 
 def pairs(count: int) -> Iterator[tuple[int, int]]:
-    """Return an iterator of the pairs i < j of `count` classes, in LIBSVM's order."""
+    """Yield the pairs i < j of `count` classes, in LIBSVM's order."""
     return ((i, j) for i in range(count) for j in range(i + 1, count))
 
 
 def pair_columns(count: int, code: int) -> NDArray[np.intp]:
-    """Return the indices of the pairs that contain class `code`, ordered by the other class."""
+    """Return the indices of the pairs that contain class `code`, sorted by the other class."""
     other = np.delete(np.arange(count), code)
     low, high = np.minimum(other, code), np.maximum(other, code)
     return np.asarray(low * (2 * count - low - 1) // 2 + high - low - 1)
 
 
 def expand_pairs(coefficients: NDArray[np.float64], counts: list[int]) -> NDArray[np.float64]:
-    """Return coefficients of support vectors (vectors, pairs of classes) from those in LIBSVM's form.
+    """Return coefficients in the form (vectors, pairs of classes), given coefficients in LIBSVM's form.
 
     LIBSVM stores one coefficient per support vector and other class (vectors, classes - 1). The vectors are
     grouped by class; `counts` has the number of vectors of each class.
@@ -506,10 +508,10 @@ def condense_pairs(coefficients: NDArray[np.float64], counts: list[int]) -> NDAr
 
 
 def _couple(pairwise: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the p that minimises the sum over i < j of (r_ji p_i - r_ij p_j)^2, by LIBSVM's iteration.
+    """Return the class probabilities p that match pairwise probabilities r best, by LIBSVM's iteration.
 
-    The iteration ends for each row separately, as in LIBSVM: when |(Qp)_t - p'Qp| < 0.005 / classes for all
-    t.
+    The iteration minimises the sum of (r_ji p_i - r_ij p_j)^2 over all i < j, written as p'Qp. As in LIBSVM,
+    it ends for each row separately, as soon as |(Qp)_t - p'Qp| < 0.005 / classes for all t.
     """
     count = pairwise.shape[1]
     Q = -pairwise * pairwise.transpose(0, 2, 1)
@@ -518,7 +520,7 @@ def _couple(pairwise: NDArray[np.float64]) -> NDArray[np.float64]:
     p = np.full(pairwise.shape[:2], 1.0 / count)
     active = np.arange(len(p))
     for _ in range(max(100, count)):
-        # No einsum, which fuses multiplications and additions on some machines and so changes the last bit.
+        # Avoid einsum: on some machines it fuses multiplications and additions, which changes the last bit.
         Qp = (Q[active] * p[active][:, None, :]).sum(axis=2)
         pQp = (p[active] * Qp).sum(axis=1)
         has_not_converged = np.abs(Qp - pQp[:, None]).max(axis=1) >= 0.005 / count
@@ -532,7 +534,7 @@ def _couple(pairwise: NDArray[np.float64]) -> NDArray[np.float64]:
 def _sweep(
     Q: NDArray[np.float64], p: NDArray[np.float64], Qp: NDArray[np.float64], pQp: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Update each p_t in turn to its optimum; the other p keep their proportions."""
+    """Set each p_t in turn to its optimum; all other p keep their proportions."""
     for t in range(p.shape[1]):
         step = (pQp - Qp[:, t]) / Q[:, t, t]
         p[:, t] += step
@@ -544,7 +546,7 @@ def _sweep(
 
 
 def log_softmax(scores: Scores) -> Scores:
-    """Return the log-probabilities of a log-linear model; a single score f stands for the scores 0 and f."""
+    """Return the log-probabilities of a log-linear model; a single score f represents the scores 0 and f."""
     if scores.shape[1] == 1:
         scores = np.column_stack([np.zeros(len(scores)), scores[:, 0]])
     shifted = scores - scores.max(axis=1, keepdims=True)
@@ -552,7 +554,7 @@ def log_softmax(scores: Scores) -> Scores:
 
 
 def probability_to_json(probability: Platt | Softmax | Curves | None) -> Any:
-    """Return the source of probabilities as a JSON value for ``.uk`` files."""
+    """Return the rule for probabilities as a JSON value for ``.uk`` files."""
     if isinstance(probability, Platt):
         return {
             "a": probability.a.tolist(),
@@ -565,7 +567,7 @@ def probability_to_json(probability: Platt | Softmax | Curves | None) -> Any:
 
 
 def probability_from_json(stored: Any) -> Platt | Softmax | Curves | None:
-    """Invert :func:`probability_to_json`; raise a ``TypeError`` or ``KeyError`` if the table is damaged."""
+    """Return the rule stored by :func:`probability_to_json`; TypeError or KeyError if it is damaged."""
     if stored is None:
         return None
     if stored == "softmax":
@@ -577,7 +579,7 @@ def probability_from_json(stored: Any) -> Platt | Softmax | Curves | None:
     return Platt(parse_numbers(stored["a"]), parse_numbers(stored["b"]), stored["coupled"])
 
 
-# The types of class labels that a file can hold, in numpy's notation, and their types in JSON.
+# The types of class labels that a file can contain, in numpy's notation, and their types in JSON.
 _CLASS_TYPE = re.compile(r"[<>|=]?(b1|i[1248]|u[1248]|f[248]|U[0-9]{0,10})|O", re.ASCII)
 _JSON_TYPES = {"b": (bool,), "i": (int,), "u": (int,), "f": (int, float), "U": (str,), "O": (str,)}
 
@@ -605,7 +607,7 @@ def classes_from_json(name: str, stored: Any) -> NDArray[Any]:
     values, dtype = stored["values"], stored.get("dtype")
     if not isinstance(dtype, str) or not _CLASS_TYPE.fullmatch(dtype) or len(values) < 2:
         raise damaged
-    # The width of a text dtype is not read from the file, which could claim any size.
+    # Do not use the width of a text dtype from the file: a damaged file could claim any size.
     kind = "U" if "U" in dtype else np.dtype(dtype).kind
     if not _are_json(values, kind) or len(set(values)) != len(values):
         raise damaged
@@ -614,6 +616,6 @@ def classes_from_json(name: str, stored: Any) -> NDArray[Any]:
             classes = np.array(values, dtype="U" if kind == "U" else dtype)
     except (ValueError, OverflowError):
         raise damaged from None
-    if classes.tolist() != values:  # labels that this type cannot represent
+    if classes.tolist() != values:  # the type cannot represent the labels
         raise damaged
     return classes

@@ -1,4 +1,4 @@
-"""Models of conjunctions from sets of features and their weights."""
+"""Make models of conjunctions from sets of features and their weights."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ def make_set_model(
     n_features: int,
     **others: Any,
 ) -> ConjunctionModel:
-    """Make a model with one weight per set of features; weights of the same set are added.
+    """Return a model with one weight per set of features; weights of the same set are added up.
 
     Parameters
     ----------
     sets : ndarray of int64, shape (n_sets, 3)
-        The distinct features of each set, the largest first, padded with -1.
+        The distinct features of each set in descending order, padded with -1.
     weights : ndarray of float64, shape (n_sets, n_scores)
-        The weights of the sets; those of the empty set are added to the intercept.
+        The weights of the sets. Weights of the empty set are added to the intercept.
     intercept : ndarray of float64, shape (n_scores,)
     n_features : int
         Number of input columns.

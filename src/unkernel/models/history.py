@@ -1,4 +1,4 @@
-"""The history of a training."""
+"""The history of training: the objective and its bound, pass by pass."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from numpy.typing import NDArray
 
 from unkernel.data.frames import frame_of
 
-_MAX_PASSES = 100  # the largest number of passes that a model stores
+_MAX_PASSES = 100  # largest number of passes that a model stores
 _COLUMNS = ("pass", "objective", "bound")
 
 
 @dataclass(frozen=True, eq=False)
 class History:
-    """The objective of a training and its lower bound, pass by pass.
+    """The objective during training and its lower bound, pass by pass.
 
     Objectives and bounds of several problems, such as one per class, are summed. The same data, parameters
-    and seed give the same history. Solvers that do not compute the objective at every pass estimate it until
-    the last pass. The sampled solver of trees reports the values of the problem of its current cuts.
+    and seed give the same history. Some solvers estimate the objective until the last pass, when they compute
+    it. The sampled solver of trees reports the values of the approximate problem defined by its current cuts.
 
     Attributes
     ----------
@@ -50,13 +50,13 @@ class History:
 
     @classmethod
     def sum_problems(cls, problems: Sequence[NDArray[np.float64]]) -> Self:
-        """Sum the histories of several problems.
+        """Return the sum of the histories of several problems.
 
         Parameters
         ----------
         problems : sequence of ndarray of shape (n_passes, 3)
-            The passes, objectives and bounds of each problem. The last values of a problem count for all
-            later passes.
+            The passes, objectives and bounds of each problem. After the last pass of a problem, its last
+            values are used.
         """
         first = max(problem[0, 0] for problem in problems)
         passes = np.unique(np.concatenate([problem[:, 0] for problem in problems]))
@@ -75,7 +75,7 @@ class History:
 
     @classmethod
     def from_json(cls, stored: Any) -> Self | None:
-        """Read a history from its JSON object; return None if it is not one."""
+        """Return the history in a JSON object; None if this is not a history."""
         columns: list[Any] = [stored.get(name) for name in _COLUMNS] if isinstance(stored, dict) else []
         if not columns or not all(_are_numbers(column) for column in columns):
             return None
@@ -92,7 +92,7 @@ def _are_numbers(column: Any) -> bool:
 
 
 def _thin(passes: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Select at most _MAX_PASSES passes, denser at the beginning, including the first and the last."""
+    """Return at most ``_MAX_PASSES`` passes, denser at the beginning, including the first and the last."""
     if len(passes) <= _MAX_PASSES:
         return passes
     indices = np.geomspace(1, len(passes), _MAX_PASSES).round().astype(np.int64) - 1

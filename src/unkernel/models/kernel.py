@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 KERNELS = ("linear", "polynomial", "rbf", "sigmoid", "precomputed")
 _LARGEST_DEGREE = 2**31 - 1
-_MAX_KERNEL_VALUES = 1 << 21  # in memory at a time
+_MAX_KERNEL_VALUES = 1 << 21  # largest number of kernel values in memory at a time
 _INDEX_TYPES = (np.dtype(np.int32), np.dtype(np.int64))
 
 
@@ -61,7 +61,7 @@ class Kernel:
     coef0: float = 0.0
 
     def __post_init__(self) -> None:
-        """Check that the parameters make a kernel."""
+        """Check that the parameters are valid."""
         if self.name not in KERNELS:
             raise ValueError(f"the kernel must be one of {', '.join(KERNELS)}, got {self.name!r}")
         if not 0 <= self.degree <= _LARGEST_DEGREE:
@@ -72,7 +72,7 @@ class Kernel:
             raise ValueError(f"the gamma of an RBF kernel must not be negative, got {self.gamma}")
 
     def words(self) -> str:
-        """Describe the kernel in a few words.
+        """Return a description of the kernel in a few words.
 
         Returns
         -------
@@ -89,7 +89,7 @@ class Kernel:
         X : array or sparse matrix of shape (n_rows, n_features)
             Rows.
         Z : array or sparse matrix of shape (n_other_rows, n_features)
-            Rows; the narrower of both matrices is padded with zeros.
+            Other rows; the narrower matrix is padded with zeros.
 
         Returns
         -------
@@ -115,8 +115,8 @@ class Kernel:
 class KernelModel(DecidedModel):
     """Model of support vectors, their coefficients and a kernel.
 
-    :func:`~unkernel.read_model` makes such models from files of LIBSVM, SVMlight, TinySVM and opal,
-    :func:`~unkernel.models.from_estimator` from support vector machines of scikit-learn.
+    :func:`~unkernel.read_model` reads such models from files of LIBSVM, SVMlight, TinySVM and opal.
+    :func:`~unkernel.models.from_estimator` makes them from scikit-learn's support vector machines.
 
     Attributes
     ----------
@@ -125,8 +125,8 @@ class KernelModel(DecidedModel):
     vectors : CsrRows of shape (n_support, n_features)
         The support vectors. Arrays and sparse matrices are converted.
     coefficients : ndarray of float64, shape (n_support, n_scores), or PairCoefficients
-        Coefficients of the support vectors in each score. ``PairCoefficients`` represent a matrix that would
-        consist mostly of zeros.
+        Coefficients of the support vectors in each score. ``PairCoefficients`` represents a matrix of many
+        pairs of classes without its zeros.
     intercept : ndarray of float64, shape (n_scores,)
         Constants that are added to the scores (-rho in LIBSVM, -b in SVMlight).
     decision : Decision
@@ -135,9 +135,9 @@ class KernelModel(DecidedModel):
         Number of features.
     fixed_width : bool
         Whether rows must have exactly ``n_features`` columns. Otherwise the width is unknown, and
-        ``n_features`` is the largest index of a support vector.
+        ``n_features`` is the largest index in the support vectors.
     origin : dict
-        Where the model comes from and how it was trained.
+        The origin of the model, and a description of its training.
 
     See Also
     --------
@@ -181,7 +181,7 @@ class KernelModel(DecidedModel):
 
     @cached_property
     def support_vectors(self) -> sparse.csr_matrix:
-        """The support vectors as a SciPy matrix: sorted, without duplicate or zero entries."""
+        """The support vectors as a SciPy matrix, with sorted indices and no duplicate or zero entries."""
         return self.vectors.to_scipy()
 
     @property
@@ -288,6 +288,6 @@ def _check_columns(name: str, offsets: NDArray[np.int64], columns: NDArray[Any],
         raise FormatError(name, 0, 0, "a support vector has a column outside of the model's features")
     is_ascending = columns[1:] > columns[:-1]
     starts = offsets[(offsets > 0) & (offsets < len(columns))]
-    is_ascending[starts - 1] = True  # the first entry of a support vector has no predecessor
+    is_ascending[starts - 1] = True  # the first entry of a support vector follows no other entry
     if not is_ascending.all():
         raise FormatError(name, 0, 0, "the columns of a support vector do not ascend")

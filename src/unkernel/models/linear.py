@@ -28,10 +28,10 @@ class LinearModel(DecidedModel):
     n_features : int
         Number of features.
     fixed_width : bool
-        Whether rows must have exactly ``n_features`` columns. Otherwise further columns have no weight, and
+        Whether rows must have exactly ``n_features`` columns. Otherwise further columns are ignored, and
         missing columns count as zero.
     origin : dict
-        Where the model comes from and how it was trained.
+        The origin of the model, and a description of its training.
 
     See Also
     --------
@@ -106,6 +106,6 @@ def _read_decision(name: str, settings: dict[str, Any]) -> Decision:
     decision = Decision.from_json(name, settings.get("decision"))
     origin = settings.get("origin")
     learner = origin.get("learner") if isinstance(origin, dict) else None
-    if learner == "RankSVM" and not decision.ranking:  # names: files of the first versions store no `ranking`
+    if learner == "RankSVM" and not decision.ranking:  # files of the first versions do not store `ranking`
         return replace(decision, ranking=True)
     return decision

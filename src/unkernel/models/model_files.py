@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     Model: TypeAlias = ConjunctionModel | KernelModel | LinearModel | TreeModel
 
-# For each kind of model, its module and class, which are imported when such a model is read.
+# The module and class of each kind of model. They are imported when such a model is read.
 KINDS = {
     "conjunctions": ("unkernel.models.conjunction", "ConjunctionModel"),
     "kernel": ("unkernel.models.kernel", "KernelModel"),
@@ -35,7 +35,7 @@ _MODEL = "model."
 def load_model(path: str | os.PathLike[str]) -> Model:
     """Read the model in a ``.uk`` file as plain data.
 
-    Arrays stay on disk until they are used. For a compiled classifier, this returns the model inside it.
+    Arrays stay on disk until they are used. For a compiled classifier, the result is the model inside it.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ def load_model(path: str | os.PathLike[str]) -> Model:
     Raises
     ------
     FormatError
-        If the file is damaged, or holds something else than a model of rows or trees.
+        If the file is damaged, or contains something other than a model of rows or trees.
 
     See Also
     --------
@@ -71,7 +71,7 @@ def load_model(path: str | os.PathLike[str]) -> Model:
 
 
 def model_from(name: str, kind: Any, arrays: dict[str, NDArray[Any]], settings: dict[str, Any]) -> Model:
-    """Make a model from the content of the file `name`; of a compiled classifier, the model inside it."""
+    """Return the model in the content of the file `name`; of a compiled classifier, the model inside it."""
     if kind == COMPILED:
         kind, arrays, settings = _read_inner_model(name, arrays, settings)
     if not isinstance(kind, str) or kind not in KINDS:

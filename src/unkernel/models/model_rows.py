@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def check_model_rows(X: Any, n_features: int, fixed_width: bool) -> CsrRows:
-    """Check rows for a model, including their width if it is fixed, and return them."""
+    """Return checked rows for a model; if the width is fixed, it is checked as well."""
     rows = check_rows(X, min_rows=0, min_columns=0)
     check_width(rows, n_features, fixed_width)
     return rows
@@ -45,7 +45,7 @@ def distinct(columns: NDArray[Any]) -> NDArray[np.int64]:
 
 
 def inner_products(X: CsrRows, Z: CsrRows) -> NDArray[np.float64]:
-    """Return the products x'z of all rows of X and Z, which may have different widths."""
+    """Return the products x'z of all rows x of X and z of Z, which may have different widths."""
     used = distinct(Z.indices)
     left, right = X.select_columns(used).to_scipy(), Z.select_columns(used).to_scipy()
     products: NDArray[np.float64] = (left @ right.T).toarray()
@@ -53,9 +53,9 @@ def inner_products(X: CsrRows, Z: CsrRows) -> NDArray[np.float64]:
 
 
 def compute_squared_distances(X: CsrRows, Z: CsrRows) -> NDArray[np.float64]:
-    """Return |x - z|^2 for all rows of X and Z, as sums of squares without subtraction.
+    """Return |x - z|^2 for all rows x of X and z of Z, computed as sums of squared differences.
 
-    |x|^2 + |z|^2 - 2 x'z is faster, but inexact for rows that are far from 0 and close together.
+    The formula |x|^2 + |z|^2 - 2 x'z is faster, but inexact if rows are far from 0 and close together.
     """
     result = np.empty((X.shape[0], Z.shape[0]))
     row_of_entry = Z.row_of_entry()
@@ -77,10 +77,10 @@ def compute_squared_norms(X: CsrRows) -> NDArray[np.float64]:
 def read_for(
     model: Any, source: Any, zero_based: bool | None = None, n_jobs: int | None = None
 ) -> SvmlightData:
-    """Read an svmlight file as rows for a model, whose first index is 0, 1 or, by default, as in training.
+    """Return the rows of an svmlight file for a model; by default, indices start as in training.
 
-    Models of other programs refer to features by their indices in files. For such models that count from 1,
-    the index 0 in the rows is an unknown feature.
+    Models of other programs refer to features by their indices in files. If such a model counts from 1, an
+    index 0 in the rows is an unknown feature.
     """
     from unkernel.data.rows.svmlight import read_svmlight
 
@@ -93,7 +93,7 @@ def read_for(
 
 
 def _shift_to_zero(X: sparse.csr_matrix) -> sparse.csr_matrix:
-    """Shift columns 1, 2, .. to 0, 1, ..; column 0 becomes the last."""
+    """Return rows in which columns 1, 2, ... have become 0, 1, ..., and column 0 has become the last."""
     columns = np.where(X.indices == 0, X.shape[1], X.indices) - 1
     from scipy import sparse
 

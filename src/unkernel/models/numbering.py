@@ -1,8 +1,8 @@
-"""Conversion between conjunctions of features and their numbers.
+"""Convert conjunctions of features to their numbers, and numbers to conjunctions.
 
-The numbering is that of ``cpp/unkernel/kernels/conjunction_index.hpp``. Number 0 is the constant. All
-conjunctions a >= b >= c of ranks follow in blocks, one block per a: first a alone, then the pairs (a, b) by
-b, then the triples (a, b, c) by b and c.
+The numbering is the same as in ``cpp/unkernel/kernels/conjunction_index.hpp``. Number 0 is the constant. A
+conjunction consists of ranks a >= b >= c. There is one block of numbers per a, in ascending order. A block
+has first a alone, then the pairs (a, b) sorted by b, then the triples (a, b, c) sorted by b and c.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 
 Ranks = NDArray[np.uint64]
 
-# For each degree, the largest number of features; the code below does not overflow even with one more.
+# The largest number of features for each degree. The code below would not overflow even with one more.
 _MAX_FEATURES = {1: 2**31 - 1, 2: 2_000_000_000, 3: 3_000_000}
 
 
 def decode(keys: NDArray[np.uint64], degree: int, sets: bool) -> NDArray[np.int64]:
-    """Return the ranks of each conjunction, largest first, as an array of shape (n, 3) padded with -1.
+    """Return the ranks of each conjunction in descending order, of shape (n, 3) and padded with -1.
 
     Examples
     --------
@@ -50,7 +50,7 @@ def decode(keys: NDArray[np.uint64], degree: int, sets: bool) -> NDArray[np.int6
 
 
 def encode(ranks: NDArray[np.int64], degree: int, sets: bool) -> NDArray[np.uint64]:
-    """Return the numbers of conjunctions, given as ranks in the form of :func:`decode`.
+    """Return the numbers of conjunctions, given as ranks in the form that :func:`decode` returns.
 
     Examples
     --------
@@ -79,7 +79,7 @@ def numbers_of(features: int, degree: int, sets: bool) -> int:
 
 
 def _shift(sets: bool) -> np.uint64:
-    """Return 1 for monomials, which may repeat a feature (b goes up to a), and 0 for sets (up to a - 1)."""
+    """Return 1 for monomials, in which b may equal a, and 0 for sets, in which b is at most a - 1."""
     return np.uint64(0 if sets else 1)
 
 
@@ -102,12 +102,12 @@ def _find_block_begin(a: Ranks, degree: int, sets: bool) -> Ranks:
 
 
 def _choose2(n: Ranks) -> Ranks:
-    # 0 * (0 - 1) is 0 for unsigned numbers, too.
+    # For n = 0, the product 0 * (0 - 1) is 0 even with unsigned numbers.
     return n * (n - np.uint64(1)) // np.uint64(2)
 
 
 def _choose3(n: Ranks) -> Ranks:
-    """Return C(n, 3). C(n, 2) or n - 2 is a multiple of 3 and is divided first, to avoid an overflow."""
+    """Return C(n, 3). To avoid an overflow, divide first: either C(n, 2) or n - 2 is a multiple of 3."""
     pairs, factor = _choose2(n), n - np.uint64(2)
     three = np.uint64(3)
     return np.where(pairs % three == 0, pairs // three * factor, factor // three * pairs)
@@ -115,8 +115,8 @@ def _choose3(n: Ranks) -> Ranks:
 
 def _find_block(keys: Ranks, degree: int, sets: bool) -> Ranks:
     """Return the rank a of the block that contains each number."""
-    # The begin of the block of a is a^degree / degree! plus lower-order terms, which shift the root by less
-    # than 3.
+    # The block of a begins at a^degree / degree! plus lower-order terms. These change the root by less than
+    # 3.
     root = (math.factorial(degree) * keys.astype(np.float64)) ** (1.0 / degree)
     a: Ranks = np.maximum(root - 4, 0).astype(np.uint64)
     while True:

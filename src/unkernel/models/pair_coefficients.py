@@ -1,4 +1,4 @@
-"""Coefficients of many one-vs-one classifiers, without their zeros."""
+"""Coefficients of many one-vs-one classifiers, stored without zeros."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from numpy.typing import NDArray
 from unkernel.data.rows.csr import CsrRows
 from unkernel.models.decision import condense_pairs, expand_pairs, pair_columns
 
-DENSE_BYTES = 1 << 26  # coefficients that take more than this as a dense array are stored without zeros
+DENSE_BYTES = 1 << 26  # if a dense array would take more bytes, coefficients are stored without zeros
 
 
 @dataclass(frozen=True, eq=False)
 class PairCoefficients:
-    """``KernelModel.coefficients`` of many pairs of classes, without zeros.
+    """``KernelModel.coefficients`` of many pairs of classes, stored without zeros.
 
-    A support vector of one of k classes occurs in k - 1 of the k (k - 1) / 2 pairs. Conversion to an array
-    gives the whole matrix, which may not fit into memory.
+    With k classes, a support vector occurs in k - 1 of the k (k - 1) / 2 pairs: in those that contain its
+    class. Conversion to an array gives the whole matrix, which may not fit into memory.
 
     Attributes
     ----------
@@ -33,7 +33,7 @@ class PairCoefficients:
     values: NDArray[np.float64]
     counts: list[int]
 
-    __array_ufunc__ = None  # so that numpy computes ``matrix @ coefficients`` by __rmatmul__
+    __array_ufunc__ = None  # makes numpy compute ``matrix @ coefficients`` by __rmatmul__
 
     def __post_init__(self) -> None:
         """Check that the parts fit together."""
@@ -68,7 +68,7 @@ class PairCoefficients:
         return product
 
     def multiply_transposed(self, vectors: CsrRows) -> NDArray[np.float64]:
-        """Return the (columns, pairs) product of support vectors, transposed, with these coefficients."""
+        """Return the product of the transposed support vectors with these coefficients: (columns, pairs)."""
         product = np.zeros((vectors.shape[1], self.shape[1]))
         for code, rows in self.by_class():
             columns = pair_columns(self.n_classes, code)
@@ -84,7 +84,7 @@ class PairCoefficients:
 
 
 def pair_coefficients(values: NDArray[np.float64], counts: list[int]) -> Any:
-    """Return coefficients, given in LIBSVM's form, as a dense array if that is small, else as pairs."""
+    """Return coefficients given in LIBSVM's form as a dense array if this is small, else without zeros."""
     coefficients = PairCoefficients(np.ascontiguousarray(values, dtype=np.float64), counts)
     vectors, pairs = coefficients.shape
     return coefficients if 8 * vectors * pairs > DENSE_BYTES else np.ascontiguousarray(coefficients)
@@ -93,9 +93,9 @@ def pair_coefficients(values: NDArray[np.float64], counts: list[int]) -> Any:
 def find_pairs(
     coefficients: NDArray[np.float64], n_classes: int
 ) -> tuple[NDArray[np.intp], PairCoefficients] | None:
-    """Compress dense coefficients of pairs of classes; return an order of the vectors, and the coefficients.
+    """Return an order of the vectors, and dense coefficients of pairs of classes compressed in this order.
 
-    Return None if a vector has coefficients in pairs that share no class, so that its class is not known.
+    Return None if the class of a vector is unknown, because it has coefficients in pairs that share no class.
 
     >>> whole = np.array([[0.0, 0.0, 3.0], [1.0, 2.0, 0.0], [4.0, 0.0, 5.0]])  # pairs 01, 02, 12
     >>> order, pairs = find_pairs(whole, 3)

@@ -1,6 +1,7 @@
 """The kinds of ``.uk`` files and their loaders.
 
-Each room registers its kinds of files (``unkernel._loading``), so that this module imports none of the rooms.
+Each room registers its kinds of files (``unkernel._loading``). This module therefore imports none of the
+rooms.
 """
 
 from __future__ import annotations
@@ -22,12 +23,12 @@ class FileKind:
     Attributes
     ----------
     name : str
-        Name in the file's metadata.
+        Name of the kind in the metadata of files.
     description : str
-        Content of such a file, for messages: ``"a parser of dependencies"``.
+        What such a file contains, for messages, such as ``"a parser of dependencies"``.
     loader : str or callable
-        A function of the file's name, its arrays and its settings; or the name of such a function,
-        ``"module:function"``, which is imported when the first file of this kind is read.
+        A function that takes the name, the arrays and the settings of a file. It may be given by name,
+        ``"module:function"``, and is then imported when the first file of this kind is read.
     """
 
     name: str
@@ -49,7 +50,7 @@ _kinds: dict[str, FileKind] = {}
 
 
 def register(name: str, description: str, loader: str | Loader) -> None:
-    """Register a kind of file; replaces an earlier registration of the same kind."""
+    """Register a kind of file, replacing an earlier registration of the same kind."""
     _kinds[name] = FileKind(name, description, loader)
 
 

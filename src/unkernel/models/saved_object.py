@@ -30,7 +30,7 @@ class SavedObject:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a ``.uk`` file, which :func:`unkernel.load` reads.
 
-        The file is replaced in one step, or left unchanged if writing fails.
+        An existing file is replaced in one step, or left unchanged if writing fails.
 
         Parameters
         ----------
@@ -45,7 +45,7 @@ class RestoredObject:
 
     @classmethod
     def from_container(cls, name: str, arrays: dict[str, NDArray[Any]], settings: dict[str, Any]) -> Self:
-        """Make an object of this class from the arrays and settings of a file, and check them.
+        """Make an object of this class from the arrays and settings of a file, and check it.
 
         Parameters
         ----------
@@ -64,6 +64,6 @@ class RestoredObject:
         Raises
         ------
         FormatError
-            If the arrays and settings do not make an object of this class.
+            If the arrays and settings are not those of an object of this class.
         """
         raise NotImplementedError

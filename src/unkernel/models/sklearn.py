@@ -1,4 +1,4 @@
-"""Models of fitted scikit-learn estimators."""
+"""Make models from fitted scikit-learn estimators."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from unkernel.models.sklearn_naive_bayes import from_naive_bayes, is_naive_bayes
 from unkernel.models.sklearn_thresholds import WRAPPERS, from_threshold
 
 _KERNELS = {"linear": "linear", "poly": "polynomial", "rbf": "rbf", "sigmoid": "sigmoid"}
-# Estimators are recognised by the names of their classes, so that their modules need not be imported.
+# Estimators are recognised by the names of their classes; their modules need not be imported.
 _SVM_TYPES = {
     "SVC": "c_svc",
     "NuSVC": "nu_svc",
@@ -53,7 +53,7 @@ _LINEAR_REGRESSIONS = {
 
 
 def from_estimator(estimator: Any) -> KernelModel | LinearModel | ConjunctionModel:
-    """Take the model out of a fitted scikit-learn estimator.
+    """Return the model of a fitted scikit-learn estimator.
 
     Parameters
     ----------
@@ -129,7 +129,7 @@ def _describe_refusal(estimator: Any) -> str:
 
 
 def _has_trees(estimator: Any) -> bool:
-    """Return whether an estimator is a decision tree, or an ensemble of them, also of other packages."""
+    """Return whether an estimator is a decision tree or an ensemble of trees, even of another package."""
     return any(
         kind.__module__.partition(".")[0] in ("sklearn", "xgboost", "lightgbm", "catboost")
         and any(word in kind.__name__ for word in ("Tree", "Forest", "Boost", "XGB", "LGBM"))
@@ -174,8 +174,8 @@ def _read_kernel(estimator: Any) -> Kernel:
             f"the estimator has a kernel {description}, which a model cannot hold; fit it with one of the "
             "kernels " + ", ".join(_KERNELS)
         )
-    # The value that scores use is only stored under a private name. The values of 'scale' and 'auto' cannot
-    # be computed without the training rows, and the parameter may have changed since.
+    # The value used for scores is stored only under a private name. The values of 'scale' and 'auto' cannot
+    # be computed without the training rows, and the parameter may have been changed after training.
     gamma = estimator._gamma
     name = _KERNELS[estimator.kernel]
     if name == "linear":
@@ -206,7 +206,7 @@ def _read_svm_decision(estimator: Any) -> Decision:
 
 def _read_platt(estimator: Any) -> Platt | None:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", FutureWarning)  # probA_ and probB_ leave scikit-learn in 1.11
+        warnings.simplefilter("ignore", FutureWarning)  # scikit-learn 1.11 will remove probA_ and probB_
         a, b = getattr(estimator, "probA_", None), getattr(estimator, "probB_", None)
     if a is None or b is None or not len(a):
         return None
@@ -239,7 +239,7 @@ def _make_linear_model(estimator: Any) -> LinearModel:
         )
     return LinearModel(
         weights=np.array(weights.T, dtype=np.float64, order="C"),
-        # Estimators without intercepts have a single 0.
+        # Estimators without intercepts have a single 0 instead.
         intercept=np.broadcast_to(intercepts, (len(weights),)).copy(),
         decision=decision,
         n_features=weights.shape[1],

@@ -1,4 +1,4 @@
-"""Models of scikit-learn's votes and stacks of linear estimators."""
+"""Make models from scikit-learn's voting and stacking of linear estimators."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def from_mean(estimator: Any, from_estimator: FromEstimator) -> LinearModel:
 def from_stacking(estimator: Any, from_estimator: FromEstimator) -> LinearModel:
     """Return the model of a ``StackingClassifier`` or ``StackingRegressor`` of linear estimators.
 
-    A linear model of linear scores is a linear model.
+    The result is linear, because linear functions of linear scores are linear.
     """
     name = type(estimator).__name__
     if any(method == "predict_proba" for method in estimator.stack_method_):
@@ -93,9 +93,9 @@ def _read_members(
 def _put_on_top(
     members: Sequence[LinearModel], coefficients: Any, final: LinearModel, estimator: Any
 ) -> LinearModel:
-    """Return the model that is `final`, with the scores of the members as its features.
+    """Return the model that computes `final` from the scores of the members.
 
-    If there are more coefficients than scores (``passthrough=True``), the rest is for the features.
+    If there are more coefficients than scores (``passthrough=True``), the others belong to the features.
     """
     weights = np.hstack([member.weights for member in members])
     intercept = np.concatenate([member.intercept for member in members])

@@ -1,4 +1,4 @@
-"""Convert ensembles of scikit-learn to models, and find the probabilities of linear classifiers."""
+"""Make models from scikit-learn's ensembles, and find the probabilities of linear classifiers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _HUBER = Interpolated(np.array([-1.0, 1.0]), np.array([0.0, 1.0]))  # SGDClassif
 
 
 def find_probability(kinds: set[str], estimator: Any) -> Softmax | Curves | None:
-    """Return the source of a linear classifier's probabilities; `kinds` are the names of its classes."""
+    """Return the rule for a linear classifier's probabilities; `kinds` are the names of its classes."""
     count = len(estimator.classes_)
     if "LogisticRegression" in kinds:
         return _find_logistic(estimator, count)

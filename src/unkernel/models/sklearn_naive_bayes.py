@@ -1,4 +1,4 @@
-"""Models of scikit-learn's naive Bayes classifiers: sums of log probabilities."""
+"""Make models from scikit-learn's naive Bayes classifiers: sums of log probabilities."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ NAIVE_BAYES = ("MultinomialNB", "ComplementNB", "BernoulliNB", "GaussianNB", "Ca
 
 
 def is_naive_bayes(estimator: Any) -> bool:
-    """Return whether an estimator is one of scikit-learn's naive Bayes classifiers that become models."""
+    """Return whether an estimator is a supported naive Bayes classifier of scikit-learn."""
     return type(estimator).__name__ in NAIVE_BAYES and type(estimator).__module__ == "sklearn.naive_bayes"
 
 
@@ -25,9 +25,9 @@ def from_naive_bayes(estimator: Any, *, rows_are_prepared: bool = False) -> Line
     ----------
     estimator : MultinomialNB, ComplementNB, BernoulliNB, GaussianNB or CategoricalNB
     rows_are_prepared : bool, default=False
-        Whether the model gets binarized rows (BernoulliNB), squared distances from the means of all classes,
-        one class after the other (GaussianNB), or one feature per category (CategoricalNB), as plans of
-        pipelines make them.
+        Whether rows are prepared by the plan of a pipeline: binarized (BernoulliNB), converted to squared
+        distances from the means of each class in turn (GaussianNB), or with one feature per category
+        (CategoricalNB).
     """
     name = type(estimator).__name__
     changes_rows = name in ("GaussianNB", "CategoricalNB") or getattr(estimator, "binarize", None) is not None
@@ -74,7 +74,7 @@ def _read_bernoulli(estimator: Any) -> tuple[Log, Log]:
 
 
 def _read_gaussian(estimator: Any) -> tuple[Log, Log]:
-    """Return weights of squared distances, which are divided by the variances already."""
+    """Return the weights of squared distances that have already been divided by the variances."""
     variances = np.asarray(estimator.var_, dtype=np.float64)
     n_classes, n_columns = variances.shape
     weights = np.kron(np.eye(n_classes), np.full((n_columns, 1), -0.5))

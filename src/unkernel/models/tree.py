@@ -30,7 +30,7 @@ TREE_KERNELS = tuple(_KERNEL_WORDS)
 COMBINATIONS = ("trees", "vectors", "sum", "product")
 PAIRINGS = ("same", "all")
 VECTOR_KERNELS = ("linear", "polynomial", "rbf", "sigmoid")
-LEAST_DECAY = 1e-6  # with smaller decays, 1 + decay has large rounding errors
+LEAST_DECAY = 1e-6  # for smaller decays, 1 + decay has large relative rounding errors
 _OFFSET = np.int64
 
 
@@ -41,13 +41,13 @@ class ExampleKernel:
     Attributes
     ----------
     tree : {"sst", "st", "sst_bow", "ptk"}, default="sst"
-        Subset trees, complete subtrees, subset trees and words, or partial trees.
+        The fragments to count: subset trees, complete subtrees, subset trees and words, or partial trees.
     decay : float, default=0.4
-        Factor (lambda) of the weight of a fragment for each of its productions; ``-L`` of SVM-light-TK.
+        Factor (lambda) by which each production of a fragment reduces its weight; ``-L`` in SVM-light-TK.
     width_decay : float, default=0.4
-        Factor (mu) of the weight of a fragment for each of its nodes, for partial trees; ``-M``.
+        Factor (mu) by which each node of a fragment reduces its weight, for partial trees; ``-M``.
     normalize : bool, default=True
-        Whether every tree has the kernel 1 with itself.
+        Whether the kernel is scaled to k(x, x) = 1 for every tree x.
     tree_pairing : {"same", "all"}, default="same"
         Whether to compare trees of the same channel or all pairs of trees; ``-W S`` and ``-W A``.
     combination : {"trees", "vectors", "sum", "product"}, default="trees"
@@ -57,7 +57,7 @@ class ExampleKernel:
     vector : Kernel, default=Kernel("linear")
         Kernel of the vectors.
     normalize_vectors : bool, default=False
-        Whether every vector has the kernel 1 with itself.
+        Whether the vector kernel is scaled to k(x, x) = 1 for every vector x.
     vector_pairing : {"same", "all"}, default="same"
         Whether to compare vectors of the same channel or all pairs of vectors; ``-V``.
 
@@ -85,7 +85,7 @@ class ExampleKernel:
     vector_pairing: str = "same"
 
     def __post_init__(self) -> None:
-        """Check that the parameters make a kernel."""
+        """Check that the parameters are valid."""
         for name, value, choices in (
             ("tree", self.tree, TREE_KERNELS),
             ("combination", self.combination, COMBINATIONS),
@@ -102,7 +102,7 @@ class ExampleKernel:
             raise ValueError(f"tree_weight must be a number from 0 on, got {self.tree_weight!r}")
 
     def words(self) -> str:
-        """Describe the kernel in a few words.
+        """Return a description of the kernel in a few words.
 
         Returns
         -------
@@ -149,10 +149,10 @@ class ExampleKernel:
         forest : Forest
             The examples.
         like : Forest, default=None
-            The other side of the kernel, whose channels the examples are matched with; None is the same
-            forest.
+            The forest to compare the examples with; channels are matched with its channels. None means the
+            same forest.
         indexed : bool, default=False
-            Whether to index the examples, so that others can be compared with them.
+            Whether to index the examples, which is necessary for comparing other examples with them.
         threads : int, default=1
             Number of threads.
 
@@ -165,7 +165,7 @@ class ExampleKernel:
         trees: list[Any] = []
         vectors: list[Any] = []
         if self.combination != "vectors":
-            # With "all", the names of channels do not matter.
+            # If all pairs are compared, the names of channels do not matter.
             pairs_all = self.tree_pairing == "all"
             roots = list(forest.trees.values()) if pairs_all else forest.roots_like(other)
             trees = _make_tree_channels(roots, len(forest), self.tree_pairing)
@@ -232,7 +232,7 @@ class ExampleKernel:
 
 
 def _check_type(value: Any, example: Any) -> Any:
-    """Check that a value has the type of the example, and return it; integers are accepted as floats."""
+    """Return a value after checking that it has the type of the example; integers are accepted as floats."""
     if isinstance(example, float) and type(value) is int:
         value = float(value)
     if type(value) is not type(example):
@@ -281,7 +281,7 @@ class TreeModel(DecidedModel):
     kernel : ExampleKernel
         The kernel.
     support : Forest
-        The support trees and, if there are any, their vectors.
+        The support trees, and their vectors if there are any.
     coefficients : ndarray of float64, shape (n_support, n_scores)
         Coefficients of the support trees.
     intercept : ndarray of float64, shape (n_scores,)
@@ -289,7 +289,7 @@ class TreeModel(DecidedModel):
     decision : Decision
         How scores become predictions.
     origin : dict
-        Where the model comes from and how it was trained.
+        The origin of the model, and a description of its training.
 
     See Also
     --------

@@ -1,4 +1,4 @@
-"""The right model of a table by default: the kind of target, an encoding, a learner and its parameters."""
+"""Choose a suitable model for a table: the kind of target, an encoding, a learner and its parameters."""
 
 from typing import TYPE_CHECKING
 

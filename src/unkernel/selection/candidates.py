@@ -1,4 +1,4 @@
-"""The models that a search compares: an encoding, a learner, and the values of C along its path."""
+"""The models that a search compares: an encoding, a learner, and a path of values of C."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from unkernel.selection.targets import Task
 
 @dataclass(frozen=True)
 class Family:
-    """Models that differ only in C, each of which starts from the solution of the one before.
+    """Models that differ only in C; training each model starts from the solution of the previous one.
 
     Attributes
     ----------
     name : str
     make_learner : callable
-        Makes the learner, given keyword arguments.
+        Returns the learner, given keyword arguments.
     Cs : tuple of float
         Ascending values of C.
     scales_numbers : bool
@@ -32,7 +32,7 @@ class Family:
     scales_numbers: bool = False
 
     def make(self, C: float, **options: Any) -> Any:
-        """Return a learner of the family that has not been fitted."""
+        """Return an unfitted learner of the family."""
         return self.make_learner(C=C, **self.parameters, **options)
 
 
@@ -80,5 +80,5 @@ _REGRESSIONS: tuple[Family, ...] = (
 
 
 def list_families(task: Task) -> tuple[Family, ...]:
-    """Return the families that are compared, the plain linear model first."""
+    """Return the families to compare, the plain linear model first."""
     return _CLASSIFIERS if task == "classes" else _REGRESSIONS

@@ -1,4 +1,4 @@
-"""Search for the best model of a table: each family along its path of C, measured on held-out records."""
+"""Search for the best model of a table: measure each family, along its path of C, on held-out records."""
 
 from __future__ import annotations
 
@@ -19,31 +19,31 @@ from unkernel.selection.targets import Task
 
 BASELINES = {"classes": "majority", "numbers": "mean"}
 _FOLDS = 5
-_MAX_RECORDS_IN_FOLDS = 5_000  # of more records, a quarter is held out once
-_MAX_RECORDS = 60_000  # of more records, a sample is searched
+_MAX_RECORDS_IN_FOLDS = 5_000  # if there are more records, a quarter of them is held out, only once
+_MAX_RECORDS = 60_000  # if there are more records, the search uses a sample
 _HELD_OUT_SHARE = 0.25
 _SEARCH_TOL = 1e-2
-_MAX_PAIRS = 5e7  # of features in the rows of all folds: about ten seconds per value of C
-_MIN_PATH = 3  # values of C before the end of a path can be estimated
-_MIN_IMPROVEMENT = 1e-3  # relative; the solvers of the search tell no smaller difference
+_MAX_PAIRS = 5e7  # pairs of features in the rows of all folds: about ten seconds per value of C
+_MIN_PATH = 3  # number of values of C before the end of a path can be estimated
+_MIN_IMPROVEMENT = 1e-3  # relative; smaller differences are within the tolerance of the solvers
 
 
 @dataclass(frozen=True)
 class Trial:
-    """A model that :class:`TableEstimator` measured on held-out records.
+    """The result of measuring a model on held-out records.
 
     Attributes
     ----------
     name : str
         The kind of model.
     C : float or None
-        The weight of the loss in training; None for the majority.
+        The weight of the loss in training; None for the majority prediction.
     loss : float
         Log loss of classes, or root mean squared error of numbers.
     seconds : float
-        CPU time of all folds.
+        CPU time for all folds.
     family : Family, default=None
-        Makes learners of this kind; None for the majority.
+        The family that makes learners of this kind; None for the majority prediction.
 
     See Also
     --------
@@ -72,13 +72,13 @@ Fold = tuple[NDArray[np.intp], NDArray[np.intp]]
 
 @dataclass(frozen=True)
 class EncodedTable:
-    """The encoded records and their targets.
+    """Encoded records and their targets.
 
     Attributes
     ----------
     task : str
     divided, scaled : csr_matrix of shape (n_records, n_features)
-        With numbers divided into intervals, and with numbers scaled.
+        The records with numbers divided into intervals, and with numbers scaled.
     y : ndarray of shape (n_records,)
     class_weight : dict, default=None
         Weight of each class, in training and in the loss; None means equal weights.
@@ -109,14 +109,14 @@ class EncodedTable:
 
 
 class Deadline:
-    """The end of the time for a search."""
+    """The time limit of a search."""
 
     def __init__(self, seconds: float | None) -> None:
         self._end = math.inf if seconds is None else time.monotonic() + seconds
-        self.has_ended = False  # whether the limit prevented a model
+        self.has_ended = False  # whether the limit has prevented a model from being tried
 
     def allows(self, seconds: float) -> bool:
-        """Return whether so many more seconds are left."""
+        """Return whether at least so many seconds are left."""
         is_allowed = time.monotonic() + seconds <= self._end
         self.has_ended = self.has_ended or not is_allowed
         return is_allowed
@@ -131,7 +131,7 @@ def search(
     n_jobs: int | None,
     on_trial: Callable[[Trial], object],
 ) -> list[Trial]:
-    """Measure the majority and each family along its path; the first family is always measured."""
+    """Measure the majority prediction and each family along its path; always measure the first family."""
     folds = make_folds(table, seed)
     trials = [measure_majority(table, folds)]
     on_trial(trials[0])
@@ -152,7 +152,7 @@ def search(
 
 
 def _is_affordable(table: EncodedTable, family: Family, folds: list[Fold]) -> bool:
-    """Return whether training visits few enough pairs; an l1 penalty leaves most of them unvisited."""
+    """Return whether training visits few enough pairs of features; l1 penalties make most visits needless."""
     parameters = family.parameters
     if parameters["degree"] == 1 or parameters.get("penalty") == "l1":
         return True
@@ -163,10 +163,10 @@ def _is_affordable(table: EncodedTable, family: Family, folds: list[Fold]) -> bo
 
 
 def can_improve(losses: list[float], best_loss: float) -> bool:
-    """Return whether the next loss of a path may be its best, and better than `best_loss` of other paths.
+    """Return whether the next loss of a path may be lower than all before it and than `best_loss`.
 
-    Losses along a path first fall, by ever smaller steps, and then rise. The last two steps give the limit of
-    a geometric series.
+    Losses along a path first fall, by ever smaller steps, and then rise. The steps are extrapolated as a
+    geometric series, whose limit follows from the last two steps.
     """
     if len(losses) > 1 and losses[-1] > losses[-2] * (1 - _MIN_IMPROVEMENT):
         return False
@@ -180,7 +180,7 @@ def can_improve(losses: list[float], best_loss: float) -> bool:
 
 
 def make_folds(table: EncodedTable, seed: int) -> list[Fold]:
-    """Return the training and the held-out rows: five folds of few records, one part of many."""
+    """Return the training and held-out rows of each fold: five folds for few records, one for many."""
     y, n_records = table.y, len(table.y)
     n_folds = min(_FOLDS, n_records)
     stratify = table.task == "classes" and np.unique(y, return_counts=True)[1].min() >= n_folds
@@ -220,18 +220,18 @@ def _follow_path(
             fit(learner.set_params(C=C), rows[train], table.y[train])
             losses.append(_measure(table, learner, rows, held_out))
         loss = _average(losses, table, folds)
-        seconds = 2 * (time.monotonic() - began)  # the next C takes longer
+        seconds = 2 * (time.monotonic() - began)  # allows for the next C, which takes longer
         yield Trial(family.name, C, loss, time.process_time() - begin, family)
 
 
 def scale_cost(trial: Trial, n_records: int) -> float:
-    """Return ``C`` for all records: noise, and so the penalty, grows with the square root of their number."""
+    """Return ``C`` for all records; the best penalty grows with the square root of their number."""
     assert trial.C is not None
     return trial.C * math.sqrt(min(1.0, _MAX_RECORDS / n_records))
 
 
 def fit(learner: Any, rows: Any, y: NDArray[Any]) -> None:
-    """Fit a learner; a regression learns differences from the mean, so that its constant is not shrunk."""
+    """Fit a learner; a regression learns differences from the mean, because its constant is penalised."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         warnings.filterwarnings("ignore", "The number of unique classes")
@@ -258,7 +258,7 @@ def _average(losses: list[float], table: EncodedTable, folds: list[Fold]) -> flo
 
 
 def measure_majority(table: EncodedTable, folds: list[Fold]) -> Trial:
-    """Measure the prediction of the shares of the classes, or of the mean."""
+    """Measure the loss of always predicting the shares of the classes, or the mean."""
     losses = []
     for train, held_out in folds:
         y, targets = table.y[train], table.y[held_out]
@@ -278,7 +278,7 @@ def _log_loss(
     y: NDArray[Any],
     weights: NDArray[np.float64],
 ) -> float:
-    """Return the mean log loss; a class that was not in training has the least probability of a float."""
+    """Return the mean log loss; classes missing in training get the smallest positive probability."""
     columns = np.searchsorted(classes, y).clip(max=len(classes) - 1)
     of_target = probabilities[np.arange(len(y)), columns]
     known = classes[columns] == y

@@ -1,4 +1,4 @@
-"""``TableEstimator``: the right model of a table without choices."""
+"""``TableEstimator``: choose a model for a table automatically."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from unkernel.selection.search import Deadline, EncodedTable, Trial, fit, scale_
 from unkernel.selection.targets import TASKS, Task, check_classes, check_targets, find_task
 
 _MIN_RECORDS = 10
-_MIN_WORD_COUNT = 3  # rarer words would have most of the features
+_MIN_WORD_COUNT = 3  # otherwise rare words would make up most of the features
 
 
 def _predicts_classes(estimator: Any) -> bool:
@@ -35,57 +35,57 @@ def _predicts_classes(estimator: Any) -> bool:
 
 
 def _ignore(_: Trial) -> None:
-    """Report nothing."""
+    """Ignore a trial, because nobody wants reports."""
 
 
 class TableEstimator(BaseEstimator):  # type: ignore[misc]
-    """Learn the right model of a table: encode its columns, compare models and keep the best one.
+    """Choose a model for a table: encode the columns, compare models and keep the best one.
 
-    The estimator looks at the target and at the columns. It then compares a linear model with models of pairs
-    of features, each with several values of ``C``, on records that it holds out, and fits the best model to
-    all records. The prediction of the majority is measured, too.
+    The estimator examines the target and the columns. It compares a linear model with models of pairs of
+    features, each with several values of ``C``, on held-out records. Then it fits the best model to all
+    records. For comparison, the majority prediction is measured as well.
 
     Parameters
     ----------
     task : {"auto", "classes", "numbers"}, default="auto"
-        What to predict. With "auto", numbers with fractions and integers of more than 20 different values are
-        predicted as numbers, all other targets as classes. scikit-learn takes the estimator for a classifier
-        or a regressor if the task is named, or after a fit.
+        Kind of prediction. With "auto", numbers with fractions and integers with more than 20 different
+        values are predicted as numbers; all other targets are predicted as classes. scikit-learn treats the
+        estimator as a classifier or a regressor if the task is set, or after a fit.
     kinds : dict, default=None
-        Kinds of the columns that should not be inferred, as for :class:`RecordEncoder`.
+        The kinds of some columns, as for :class:`RecordEncoder`; the kinds of all others are inferred.
     min_count : int, default=None
-        Smallest number of records for a category or word to get its own feature. None means 1, or 3 if a
-        column holds texts.
+        Smallest number of records in which a category or word must occur to get its own feature. None means
+        1, or 3 if there is a column of texts.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, in training and in the loss that compares models; "balanced" gives all classes
-        the same total weight. The probabilities are then those of a table in which records occur as often as
-        they weigh. For costs of mistakes, a threshold is better: see
+        the same total weight. The probabilities then refer to a table in which each record occurs as often as
+        its weight says. If mistakes have different costs, choose a threshold instead:
         :meth:`unkernel.engines.RecordClassifier.with_threshold`.
     max_seconds : float, default=None
-        Time after which no further model is tried. Fitting the best model to all records comes on top of it.
-        With None, the result depends on the data alone.
+        Time after which no further model is tried. The time to fit the best model to all records is extra.
+        With None, the result depends only on the data.
     n_jobs : int, default=None
         Number of threads; None means 1 and -1 means all processors. The result does not depend on it.
     random_state : int, default=0
-        Seed of the records that are held out.
+        Seed for choosing the held-out records.
     verbose : int, default=0
-        1 prints a line for each model that is measured.
+        1 prints a line for each measured model.
 
     Attributes
     ----------
     task_ : {"classes", "numbers"}
-        What is predicted.
+        Kind of prediction.
     classes_ : ndarray of shape (n_classes,)
         The class labels, if classes are predicted.
     trials_ : list of Trial
-        The models that were measured, and their losses on held-out records.
+        The measured models, with their losses on held-out records.
     best_ : Trial
-        The model that was chosen.
+        The chosen model.
     pipeline_ : sklearn.pipeline.Pipeline
-        The encoder and the chosen learner, fitted to all records. :func:`unkernel.compile` takes it, and this
-        estimator.
+        The encoder and the chosen learner, fitted to all records. :func:`unkernel.compile` accepts this
+        pipeline, and also the estimator.
     classifier_ : RecordClassifier
-        The compiled pipeline, which makes the predictions.
+        The compiled pipeline, which computes the predictions.
     seconds_ : float
         Elapsed time of the search and the final fit.
 
@@ -160,7 +160,7 @@ class TableEstimator(BaseEstimator):  # type: ignore[misc]
         return self.fit_reporting(X, y, print if self.verbose else _ignore)
 
     def fit_reporting(self, X: Any, y: Any, on_trial: Callable[[Trial], object]) -> Self:
-        """Fit, and report each model that was measured.
+        """Fit, and report each model as soon as it has been measured.
 
         Parameters
         ----------
@@ -194,11 +194,11 @@ class TableEstimator(BaseEstimator):  # type: ignore[misc]
             warnings.warn(
                 f"the time limit ended the search after {len(self.trials_)} models", UserWarning, stacklevel=3
             )
-        # The majority is for comparison: a model without signal has an almost empty set of weights.
+        # Never choose the majority prediction: if the data have no signal, a model has almost no weights.
         self.best_ = min(self.trials_[1:], key=lambda trial: trial.loss)
         self.pipeline_ = self._fit_best(encoders, table)
         compiled = compile(self.pipeline_, n_jobs=self.n_jobs)
-        assert isinstance(compiled, RecordClassifier)  # because the source is a pipeline
+        assert isinstance(compiled, RecordClassifier)  # the source is a pipeline
         self.classifier_ = compiled
         if self.task_ == "classes":
             self.classes_ = self.classifier_.classes_
@@ -219,7 +219,7 @@ class TableEstimator(BaseEstimator):  # type: ignore[misc]
     def _encode(
         self, X: Any, y: NDArray[Any], class_weight: dict[Any, float] | None
     ) -> tuple[dict[bool, RecordEncoder], EncodedTable]:
-        """Encode the records with numbers divided into intervals, and with numbers scaled."""
+        """Return the encoders, and the records encoded with numbers in intervals and with scaled numbers."""
         divide = RecordEncoder(kinds=self.kinds, min_count=self.min_count or 1, n_jobs=self.n_jobs)
         divided = divide.fit_transform(X)
         if self.min_count is None and "text" in divide.kinds_.values():
@@ -301,7 +301,7 @@ class TableEstimator(BaseEstimator):  # type: ignore[misc]
         return float(1 - np.sum((y - predicted) ** 2) / np.sum((y - np.mean(y)) ** 2))
 
     def to_frame(self) -> Any:
-        """Return the models that were measured as a pandas DataFrame.
+        """Return the measured models as a pandas DataFrame.
 
         Returns
         -------
@@ -316,7 +316,7 @@ class TableEstimator(BaseEstimator):  # type: ignore[misc]
         return frame_of(rows)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Save the compiled model, which :func:`unkernel.load` and all commands read.
+        """Save the compiled model; :func:`unkernel.load` and all commands can read it.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""What a column of targets asks for: classes or numbers."""
+"""Decide whether a column of targets is predicted as classes or as numbers."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 Task = Literal["classes", "numbers"]
 TASKS = ("auto", "classes", "numbers")
 MAX_CLASSES = 1000
-MAX_NUMBER_CLASSES = 20  # integers with more different values are numbers to predict, not classes
+MAX_NUMBER_CLASSES = 20  # integers with more different values are predicted as numbers, not as classes
 
 
 def find_task(y: NDArray[Any]) -> Task:
-    """Return "numbers" for fractions and for integers of many different values, otherwise "classes"."""
+    """Return "numbers" for fractions and for integers with many different values, otherwise "classes"."""
     if y.dtype.kind not in "iuf":
         return "classes"
     values = np.unique(y)
@@ -24,7 +24,7 @@ def find_task(y: NDArray[Any]) -> Task:
 
 
 def check_targets(y: Any, task: str) -> NDArray[Any]:
-    """Return the targets as an array; ValueError for targets that nothing can be learned from."""
+    """Return the targets as an array; ValueError if nothing can be learned from them."""
     try:
         targets = np.asarray(y)
     except ValueError:  # lists of different lengths
@@ -57,7 +57,7 @@ def check_classes(y: NDArray[Any]) -> None:
 
 
 def _convert_objects(targets: NDArray[Any]) -> NDArray[Any]:
-    """Convert Python objects to numbers, booleans or strings."""
+    """Return an array of Python objects as numbers, booleans or strings."""
     for row, value in enumerate(targets.tolist()):
         if value is None or (isinstance(value, float) and math.isnan(value)):
             raise ValueError(f"y[{row}] is missing: leave out records without a target")

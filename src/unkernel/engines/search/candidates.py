@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _FIRST_ROWS = 16  # number of rows that the first run scores
 _SECONDS_PER_REPETITION = 0.02
 _REPETITIONS = 5
-_MAX_BUILD_RATIO = 2.5  # peak memory while tables are built, divided by their size
+_MAX_BUILD_RATIO = 2.5  # peak memory while tables are built, divided by the size of the tables
 _NEGLIGIBLE_BYTES = float(1 << 20)
 _ADDED_FIELDS = ("grouped", "trie_nodes")  # fields that files of early versions lack
 

@@ -1,4 +1,4 @@
-"""Read and write models in the formats of other programs, which docs/formats/models.md describes."""
+"""Read and write models in the formats of other programs; docs/formats/models.md describes the formats."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ def read_model(path: str | os.PathLike[str], *, limit: float | str | None = None
     Parameters
     ----------
     path : str or path-like
-        A plain file, or (except for ``.uk`` files) a file compressed by gzip, xz, bzip2 or Zstandard; the
-        content determines the compression, not the name.
+        A plain file or, except for ``.uk`` files, a file compressed by gzip, xz, bzip2 or Zstandard. The
+        compression is detected from the content, not from the name.
     limit : int or str, default=None
         Largest amount of memory in bytes that the model may take, such as ``"8G"``. None allows 64 MB plus
         128 times the size of the file, or the value of the environment variable ``UNKERNEL_LIMIT``.
@@ -66,7 +66,7 @@ def read_model(path: str | os.PathLike[str], *, limit: float | str | None = None
     Raises
     ------
     FormatError
-        If the file is damaged or not a model; the error names the line and the column.
+        If the file is damaged or not a model. The message names the line and the column.
     OSError
         If the file cannot be read.
 
@@ -112,17 +112,18 @@ def _read_model(path: str | os.PathLike[str]) -> Model:
 def write_model(model: Model, path: str | os.PathLike[str], *, format: str | None = None) -> None:
     """Write a model for another program.
 
-    Numbers are written so that reading the file gives exactly the same values.
+    Numbers are written with enough digits: reading the file gives exactly the same values.
 
     Parameters
     ----------
     model : KernelModel, LinearModel, ConjunctionModel or TreeModel
-        The model. LIBSVM takes kernel models with integer labels, except one versus the rest. SVMlight takes
-        kernel models of the classes -1 and 1 without probabilities. SVM-light-TK takes tree models of the
-        classes -1 and 1, whose tree labels contain no blanks or brackets. ``.uk`` takes any model.
+        The model. LIBSVM's format represents kernel models with integer labels, except one-versus-rest
+        models. SVMlight's format represents kernel models of the classes -1 and 1 without probabilities.
+        SVM-light-TK's format represents tree models of the classes -1 and 1, if labels in trees contain no
+        blanks or brackets. ``.uk`` represents any model.
     path : str or path-like
-        The file to write. The suffix chooses the compression: .gz, .xz, .bz2 or .zst. A file is replaced in
-        one step, or left unchanged if writing fails.
+        The file to write. The suffix selects the compression: .gz, .xz, .bz2 or .zst. An existing file is
+        replaced in one step, or left unchanged if writing fails.
     format : {"libsvm", "svmlight", "svmlight-tk", "uk"}, default=None
         Format of the file. None means "uk" if the path ends in ``.uk``, otherwise the format that the model
         was read from.

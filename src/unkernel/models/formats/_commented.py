@@ -1,4 +1,4 @@
-"""Headers of lines ``value # description`` in a fixed order, as in files of SVMlight and TinySVM."""
+"""Read headers of lines ``value # description`` in a fixed order, as in files of SVMlight and TinySVM."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _LARGEST_COUNT = 2**53
 
 
 class CommentedHeader:
-    """Reads lines one by one; the comment of each line must contain a description."""
+    """Reads header lines one by one; the comment of each line must contain the expected description."""
 
     def __init__(self, text: TextLines) -> None:
         self._text = text

@@ -1,4 +1,4 @@
-"""Headers of lines ``key value ...``, as in files of LIBSVM and LIBLINEAR."""
+"""Read headers of lines ``key value ...``, as in files of LIBSVM and LIBLINEAR."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from unkernel.errors import FormatError
 from unkernel.models.formats._text import TextLines, quote, read_numbers
 
-LARGEST_COUNT = 2**53  # up to this size, a double holds every integer exactly
+LARGEST_COUNT = 2**53  # a double represents every integer up to this one exactly
 
 
 class _Entry(NamedTuple):
@@ -21,7 +21,7 @@ class _Entry(NamedTuple):
 
 
 class KeyedHeader:
-    """The lines before ``end``; each allowed key may occur once.
+    """The lines before the line ``end``. Each allowed key may occur once.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Read text files of models: a header, line by line, and then many lines of numbers in blocks."""
+"""Read text files of models: first a header, line by line, then many lines of numbers in blocks."""
 
 from __future__ import annotations
 
@@ -16,13 +16,14 @@ from unkernel.data import file_memory_limit
 from unkernel.data.files import Source, name_of, read_blocks
 from unkernel.errors import FormatError
 
-# In bytes. LIBSVM writes rho of k classes as k(k-1)/2 numbers in one line; this suffices for 1,000 classes.
+# Longest header line in bytes. For k classes, LIBSVM writes k(k-1)/2 numbers rho in one line; this limit
+# suffices for 1,000 classes.
 _LONGEST_HEADER_LINE = 1 << 24
 LARGEST_INDEX = 2**62 - 2
 PIECE_BYTES = 1 << 17
-_ARRAY_BYTES_PER_TEXT_BYTE = 8  # at most: the line '0' (2 bytes) becomes a label and an offset (16 bytes)
+_ARRAY_BYTES_PER_TEXT_BYTE = 8  # at most: the line '0' of 2 bytes becomes a label and an offset of 16 bytes
 _SHOWN_CHARACTERS = 40
-_FOREIGN = re.compile(rb"[#\x80-\xff]")  # comments and byte order marks, which the native reader skips
+_FOREIGN = re.compile(rb"[#\x80-\xff]")  # comments and byte order marks; the core's reader skips them
 _BLANKS_TO_NEWLINES = bytes.maketrans(b" \t\r\v\f", b"\n" * 5)
 
 
@@ -34,7 +35,7 @@ class TextLines:
     name : str
         Name of the file in error messages.
     line : int
-        The number of the last line read.
+        Number of the line that was read last.
     """
 
     def __init__(self, source: Source) -> None:
@@ -54,13 +55,13 @@ class TextLines:
         self._closing.__exit__(kind, error, trace)
 
     def error(self, reason: str, *, line: int | None = None, column: int = 0) -> FormatError:
-        """Return an error in the given line; by default, in the last line read."""
+        """Return an error in the given line, by default in the line that was read last."""
         return FormatError(self.name, self.line if line is None else line, column, reason)
 
     def word_error(
         self, text: bytes, number: int, reason: str, *, line: int | None = None, before: int = 0
     ) -> FormatError:
-        """Return an error at a word of `text`, counted from 0; `before` characters precede it in the line."""
+        """Return an error at a word of `text`, counted from 0; `before` characters precede the text."""
         match = next(islice(re.finditer(rb"\S+", text), number, None), None)
         word, column = (b"", len(text) + 1) if match is None else (match[0], match.start() + 1)
         return self.error(f"{quote(word)} {reason}", line=line, column=before + column)
@@ -99,8 +100,8 @@ class TextLines:
     def read_blocks(self) -> Iterator[bytes]:
         """Yield all remaining lines, in blocks of whole lines, each with its newline.
 
-        Memory for the numbers is claimed, because a compressed file may contain far more than its size
-        suggests.
+        Memory for the numbers is claimed, because a compressed file may contain far more numbers than its
+        size suggests.
         """
         unfinished = self._text[self._position :]
         self._text, self._position = b"", 0
@@ -129,7 +130,7 @@ class TextLines:
 def read_numbers(name: str, text: bytes) -> tuple[NDArray[np.float64], int | None]:
     """Return the numbers in a text, separated by blanks, and the index of the first invalid word, or None.
 
-    The native reader checks that numbers are finite.
+    The core's reader checks that the numbers are finite.
     """
     foreign = _FOREIGN.search(text)
     if foreign is not None:
@@ -146,6 +147,6 @@ def read_numbers(name: str, text: bytes) -> tuple[NDArray[np.float64], int | Non
 
 
 def quote(text: bytes) -> str:
-    """Quote bytes of a file for an error message."""
+    """Return bytes of a file in quotation marks for an error message."""
     short = text[:_SHOWN_CHARACTERS].decode("ascii", "backslashreplace")
     return ascii(short) + ("..." if len(text) > _SHOWN_CHARACTERS else "")

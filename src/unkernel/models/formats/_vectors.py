@@ -1,4 +1,4 @@
-"""The lines of support vectors: ``coefficient ... index:value ...``, one vector per line."""
+"""Read lines of support vectors: ``coefficient ... index:value ...``, one vector per line."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ class Vectors(NamedTuple):
 class Expected(NamedTuple):
     """Properties of the lines of support vectors, according to the header."""
 
-    vectors: int | None  # number of vectors; None if the header does not contain it
-    coefficients: int  # per line
-    count_name: str  # name of the number of vectors in the header
+    vectors: int | None  # number of vectors; None if the header does not contain this number
+    coefficients: int  # number of coefficients per line
+    count_name: str  # what the header calls the number of vectors
     comments: bool  # whether a line may have a comment
-    max_missing: int = 0  # largest difference between the number in the header and that of the vectors
+    max_missing: int = 0  # how many more vectors the header may claim than there are
 
 
 def read_vectors(text: TextLines, expected: Expected) -> Vectors:
@@ -47,9 +47,9 @@ def read_vectors(text: TextLines, expected: Expected) -> Vectors:
 
 
 class _Reader:
-    """Passes the lines to the native reader, after blank lines that replace the header.
+    """Passes the lines to the core's reader, after blank lines in place of the header.
 
-    So errors of the native reader have the line numbers of the file.
+    Because of the blank lines, errors of the core's reader have the line numbers of the file.
     """
 
     def __init__(self, text: TextLines, expected: Expected) -> None:
@@ -57,7 +57,7 @@ class _Reader:
         self._expected = expected
         self._parser = SvmlightParser(text.name, 1, PIECE_BYTES, 0, LARGEST_INDEX)
         self._parser.feed(b"\n" * text.line)
-        self._line = text.line  # the last line of the previous blocks
+        self._line = text.line  # number of the last line before the current block
         self._first_coefficients: list[NDArray[np.float64]] = []
 
     def read(self) -> Vectors:
@@ -95,7 +95,7 @@ class _Reader:
             )
 
     def _extract_first_coefficients(self, block: bytes) -> bytes:
-        """Read all coefficients of each line but the last; return the lines with blanks instead of these."""
+        """Read all coefficients of each line except the last; return the lines with blanks in their place."""
         n_first = self._expected.coefficients - 1
         lines = block.split(b"\n")[:-1]
         words: list[bytes] = []
@@ -152,7 +152,7 @@ class _Reader:
             )
 
     def _check_ascending_indices(self, block: bytes) -> None:
-        """Check that the indices of a line ascend, which other programs require without checking it."""
+        """Check that the indices of each line ascend. Other programs require this but do not check it."""
         characters = np.frombuffer(block, dtype=np.uint8)
         colons = np.flatnonzero(characters == ord(":"))
         line_of_colon = np.searchsorted(np.flatnonzero(characters == ord("\n")), colons)
@@ -169,12 +169,12 @@ class _Reader:
         return self._new_error_in_line(number, reason, offset - block.rfind(b"\n", 0, offset))
 
     def _new_error_in_line(self, number: int, reason: str, column: int = 0) -> FormatError:
-        """Return an error in a line of the current block, counted from 0."""
+        """Return an error in a line of the current block; lines are counted from 0."""
         return self._text.error(reason, line=self._line + number + 1, column=column)
 
 
 def _parse_numbers_before(characters: NDArray[np.uint8], ends: NDArray[np.intp]) -> NDArray[np.int64]:
-    """Return the integers whose last digits precede `ends`; the native reader has checked the digits."""
+    """Return the integers whose last digits precede `ends`; the core's reader has checked the digits."""
     result = np.zeros(len(ends), dtype=np.int64)
     active = np.arange(len(ends))
     scale = 1

@@ -1,4 +1,4 @@
-"""Shared parts of the writers of models."""
+"""Functions that several writers of models share."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _NO_QUERIES = np.empty(0, dtype=np.int64)
 
 
 def format_numbers(values: NDArray[np.float64]) -> str:
-    """Format numbers as one line of text, each with as few digits as its exact value needs."""
+    """Return numbers as one line of text, each with as few digits as suffice to read back its exact value."""
     return " ".join(map(repr, values.tolist()))
 
 
@@ -49,7 +49,7 @@ def format_vector_lines(
 
 
 def _prepend_coefficients(coefficients: NDArray[np.float64], lines: bytes) -> bytes:
-    """Return the lines, each after its coefficients, given as an array (coefficients per line, lines)."""
+    """Return the lines, each preceded by its coefficients; the array is (coefficients per line, lines)."""
     count = coefficients.size
     texts = format_svmlight(
         CsrRows.of(np.zeros(count + 1), [], [], 0),

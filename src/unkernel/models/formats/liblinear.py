@@ -22,7 +22,7 @@ _LINES_BYTES = 1 << 20
 
 
 def read(text: TextLines) -> LinearModel:
-    """Read the whole file."""
+    """Return the model in a file."""
     header = KeyedHeader(text, "LIBLINEAR", _KEYS, b"w")
     solver = header.get_choice(b"solver_type", SOLVERS)
     decision = _read_decision(text, header, solver)
@@ -63,7 +63,8 @@ def _read_decision(text: TextLines, header: KeyedHeader, solver: str) -> Decisio
 def _count_numbers_per_line(decision: Decision, solver: str) -> int:
     """Return the number of weights per line: one for each score.
 
-    For two classes, the solver of Crammer and Singer writes two; LIBLINEAR ignores the second in predictions.
+    For two classes, the solver of Crammer and Singer writes two weights; LIBLINEAR ignores the second one in
+    predictions.
     """
     return 2 if decision.scheme == "binary" and solver == "MCSVM_CS" else decision.n_scores
 
@@ -99,7 +100,7 @@ def _split_blocks(text: TextLines) -> Iterator[bytes]:
 
 
 def _have_width(block: bytes, width: int) -> bool:
-    """Return whether each line of a block that is not blank has `width` words."""
+    """Return whether each nonblank line of a block has `width` words."""
     characters = np.frombuffer(block, dtype=np.uint8)
     is_blank = (characters == ord(" ")) | ((characters >= 9) & (characters <= 13))
     begins = np.flatnonzero(~is_blank & np.append(True, is_blank[:-1]))

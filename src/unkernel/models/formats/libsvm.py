@@ -33,7 +33,7 @@ _KEYS = (
 
 
 def read(text: TextLines) -> KernelModel:
-    """Read the whole file."""
+    """Return the model in a file."""
     header = KeyedHeader(text, "LIBSVM", _KEYS, b"SV")
     svm_type = header.get_choice(b"svm_type", SVM_TYPES)
     origin: dict[str, Any] = {"format": "libsvm", "svm_type": svm_type}
@@ -76,7 +76,7 @@ def _read_kernel(text: TextLines, header: KeyedHeader) -> Kernel:
 def _read_classes(
     text: TextLines, header: KeyedHeader
 ) -> tuple[Decision, NDArray[np.float64], NDArray[np.int64]]:
-    """Return the decision of a classifier, its rho, and the number of support vectors of each class."""
+    """Return the decision of a classifier, the values rho, and the number of support vectors per class."""
     count = header.get_integer(b"nr_class", 2)
     suffix = f" for {count} classes"
     rho = header.get_reals(b"rho", count * (count - 1) // 2, suffix)
@@ -102,9 +102,9 @@ def _read_platt(header: KeyedHeader, count: int, suffix: str) -> Platt | None:
 def _read_single(
     text: TextLines, header: KeyedHeader, svm_type: str
 ) -> tuple[Decision, NDArray[np.float64], NDArray[np.int64]]:
-    """Read a regression or one-class model as a classifier of two classes, one without support vectors.
+    """Return the decision of a regression or one-class model, rho, and the support vectors per class.
 
-    Returns the decision, rho, and the number of support vectors of each class.
+    The model is treated as a classifier of two classes, one of which has no support vectors.
     """
     if header.get_integer(b"nr_class", 2) != 2:
         raise text.error(f"nr_class of {svm_type} is 2", line=header.line_of(b"nr_class"))
@@ -117,7 +117,7 @@ def _read_single(
 
 
 def _read_probability(header: KeyedHeader) -> dict[str, Any]:
-    """Read the lines that -b 1 adds to models that are not classifiers, so that they can be written again."""
+    """Return the content of lines that -b 1 adds to models other than classifiers, for writing them again."""
     settings: dict[str, Any] = {}
     if b"probA" in header:
         settings["probA"] = header.get_real(b"probA")
@@ -132,7 +132,7 @@ def _check_precomputed(text: TextLines, vectors: Vectors) -> None:
 
 
 class _GroupedVectors(NamedTuple):
-    """An order of support vectors by class, and their coefficients in this order."""
+    """The support vectors' order by class, and their coefficients in this order."""
 
     labels: list[int]
     counts: list[int]
@@ -141,7 +141,7 @@ class _GroupedVectors(NamedTuple):
 
 
 def write(model: KernelModel, write_bytes: Callable[[bytes], object]) -> None:
-    """Write a model; every number reads back exactly."""
+    """Write a model; reading the file gives exactly the same numbers."""
     grouped = _group_vectors(model)
     write_bytes(_format_header(model, grouped.labels, grouped.counts))
     first_index = 0 if model.origin.get("zero_based") else 1
@@ -178,7 +178,7 @@ def _group_vectors(model: KernelModel) -> _GroupedVectors:
 
 
 def _is_grouping(counts: Any, model: KernelModel, classes: int) -> bool:
-    """Return whether `counts` groups the vectors by class: no vector has coefficients in other pairs."""
+    """Return whether `counts` groups the vectors by class: no vector may have coefficients in other pairs."""
     if not isinstance(counts, list) or len(counts) != classes:
         return False
     if not all(type(count) is int and count >= 0 for count in counts) or sum(counts) != model.n_support:
@@ -212,7 +212,7 @@ def _format_header(model: KernelModel, labels: list[int], counts: list[int]) -> 
 
 
 def _format_probability(model: KernelModel) -> list[str]:
-    """Return the lines that :func:`_read_probability` read, if they fit the decision."""
+    """Return the lines whose content :func:`_read_probability` read, if they match the decision."""
     lines = []
     scale, marks = model.origin.get("probA"), model.origin.get("prob_density_marks")
     if model.decision.scheme == "regression" and isinstance(scale, float):
@@ -223,7 +223,7 @@ def _format_probability(model: KernelModel) -> list[str]:
 
 
 def _choose_svm_type(model: KernelModel) -> str:
-    """Return the type in the origin of the model if it fits the decision, otherwise the default type."""
+    """Return the type in the origin of the model if it matches the decision, otherwise the default type."""
     types_of_scheme = {"one_class": ("one_class",), "regression": REGRESSIONS}
     possible = types_of_scheme.get(model.decision.scheme, CLASSIFIERS)
     original = model.origin.get("svm_type")

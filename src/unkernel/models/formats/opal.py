@@ -1,4 +1,4 @@
-"""Read kernel models of opal: TinySVM's format, but with one weight per class for more than two classes."""
+"""Read kernel models of opal: TinySVM's format, but with one weight per class if there are several."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _NO_SIGMOID = (-1.0, 0.0)  # the parameters that opal writes for models without 
 
 
 def read(text: TextLines) -> KernelModel:
-    """Read the whole file. Its kernel is always (s x'z + r)^d."""
+    """Return the model in a file. The kernel is always (s x'z + r)^d."""
     version = text.expect_line("first line")
     header = CommentedHeader(text)
     labels = _read_labels(text, header)
@@ -43,7 +43,7 @@ def read(text: TextLines) -> KernelModel:
 
 
 def _read_labels(text: TextLines, header: CommentedHeader) -> list[bytes]:
-    """Return the labels of a model of many classes; an empty list for the two classes -1 and 1."""
+    """Return the labels of a model of several classes; an empty list for the two classes -1 and 1."""
     if b"# labels:" not in text.peek().partition(b"\n")[0]:
         return []
     line = text.expect_line("line of labels")

@@ -21,7 +21,7 @@ FIRST_LINE = b"SVM-light Version "
 
 
 def read(text: TextLines) -> KernelModel:
-    """Read the whole file."""
+    """Return the model in a file."""
     version = text.expect_line("first line").removeprefix(FIRST_LINE)
     header = CommentedHeader(text)
     kernel = _read_kernel(text, header)
@@ -46,7 +46,7 @@ def _read_kernel(text: TextLines, header: CommentedHeader) -> Kernel:
 
 
 class Parameters(NamedTuple):
-    """The kernel's parameters, under the names of SVMlight's options."""
+    """The kernel's parameters, named like SVMlight's options."""
 
     d: int
     g: float
@@ -55,7 +55,7 @@ class Parameters(NamedTuple):
 
 
 def read_parameters(header: CommentedHeader) -> Parameters:
-    """Read the lines -d, -g, -s and -r, and skip the line -u of user-defined kernels."""
+    """Return the parameters in the lines -d, -g, -s and -r; skip the line -u for user-defined kernels."""
     degree = header.read_integer("kernel parameter -d", 0)
     g, s, r = (header.read_real(f"kernel parameter -{letter}") for letter in "gsr")
     header.read_words("kernel parameter -u")
@@ -63,7 +63,7 @@ def read_parameters(header: CommentedHeader) -> Parameters:
 
 
 def read_training_lines(header: CommentedHeader) -> tuple[dict[str, int], int, float]:
-    """Read facts of the training for the origin, the number of support vectors, and the threshold."""
+    """Return facts about the training for the origin, the number of support vectors, and the threshold."""
     training_facts = {
         "highest_feature_index": header.read_integer("highest feature index", 0),
         "training_documents": header.read_integer("number of training documents", 0),
@@ -84,7 +84,7 @@ def make_kernel(text: TextLines, name: str, parameters: Parameters, gamma: float
 
 
 def build_kernel(name: str, parameters: Parameters, gamma: float) -> Kernel:
-    """Return the kernel with the parameters that it uses; other parameters may have any value."""
+    """Return the kernel with the parameters that it uses; all other parameters may have any value."""
     if name == "polynomial":
         return Kernel(name, parameters.d, gamma, parameters.r)
     if name == "sigmoid":
@@ -95,7 +95,7 @@ def build_kernel(name: str, parameters: Parameters, gamma: float) -> Kernel:
 def make_signed_model(
     text: TextLines, kernel: Kernel, threshold: float, expected: Expected, origin: dict[str, Any]
 ) -> KernelModel:
-    """Read the support vectors of a model of the classes -1 and 1 with the intercept -`threshold`."""
+    """Return a model of the classes -1 and 1 with the intercept -`threshold`; read its support vectors."""
     vectors = read_vectors(text, expected)
     return KernelModel(
         kernel=kernel,
@@ -110,7 +110,7 @@ def make_signed_model(
 
 
 def write(model: KernelModel, write_bytes: Callable[[bytes], object]) -> None:
-    """Write a model of the classes -1 and 1; every number reads back exactly."""
+    """Write a model of the classes -1 and 1; reading the file gives exactly the same numbers."""
     if model.kernel.name not in _KERNELS:
         raise ValueError(f"SVMlight has no {model.kernel.name} kernel; save the model as a .uk file")
     if model.origin.get("zero_based"):
@@ -124,7 +124,7 @@ def write(model: KernelModel, write_bytes: Callable[[bytes], object]) -> None:
 
 
 def find_sign_of_class_1(decision: Decision, program: str, advice: str = "") -> float:
-    """Return the sign of scores that support class 1, for a format that only has the classes -1 and 1."""
+    """Return the sign of scores that support class 1, for a format that has only the classes -1 and 1."""
     scheme, labels = decision.scheme, decision.classes.tolist()
     if scheme not in ("binary", "one_vs_one") or set(labels) != {-1, 1}:
         raise ValueError(
@@ -161,6 +161,6 @@ def _format_header(model: KernelModel, intercepts: NDArray[np.float64]) -> bytes
 
 
 def get_origin_number(model: KernelModel | TreeModel, key: str) -> int:
-    """Return a number that the file of the model contained; 0 if there is none."""
+    """Return a number from the file that the model was read from; 0 if there is none."""
     value = model.origin.get(key)
     return value if type(value) is int else 0

@@ -1,7 +1,8 @@
 """Read and write models of trees and vectors of SVM-light-TK 1.5.
 
-The program computes in single precision: it rounds kernel values, feature values and mu to 24 bits. Only mu,
-a parameter of the model, is rounded here. Scores agree with those of the program to about 1e-6.
+The program computes in single precision: it rounds kernel values, feature values and mu to 24 bits. Here,
+only mu is rounded, because it is a parameter of the model. Scores agree with those of the program to about
+1e-6.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from unkernel.models.kernel import Kernel
 from unkernel.models.tree import LEAST_DECAY, ExampleKernel, TreeModel
 
 _VERSION = "V5.01-TK-1.5"
-_COMBINED = 5  # the kernel type whose details are in the options -C, -W and -V
+_COMBINED = 5  # number of the kernel type whose details are in the options -C, -W and -V
 _COMBINATIONS = {"T": "trees", "V": "vectors", "+": "sum", "*": "product"}
 _PAIRINGS = {"S": "same", "A": "all"}
 _TREE_KERNELS = {0: "st", 1: "sst", 2: "sst_bow", 3: "ptk"}
@@ -43,7 +44,7 @@ _OPTIONS = "dgsruLTCFSMNVWU"  # in the order of the header's lines
 _INTEGER_OPTIONS, _TEXT_OPTIONS = "dFSNU", "uCVW"
 _LEAST_INTEGER = -(2**53)
 
-# The first word of a line that is neither blank nor a comment; blanks are those of the native reader.
+# The first word of a line that is neither blank nor a comment; the core's reader has the same blanks.
 _COEFFICIENT = re.compile(rb"^[ \t\r]*([^ \t\r\n#][^ \t\r\n]*)", re.MULTILINE)
 _SEVERAL_WORDS = re.compile(rb"[\v\f]")
 _QUERY = re.compile(rb"^[ \t\r]*[^ \t\r\n#][^ \t\r\n]*[ \t\r]+(qid:)", re.MULTILINE)
@@ -54,7 +55,7 @@ _NOT_IN_LABELS = re.compile(rb"[\s()\0]|\|[BE]T\|")
 
 
 def read(text: TextLines) -> TreeModel:
-    """Read the whole file."""
+    """Return the model in a file."""
     version = text.expect_line("first line").removeprefix(FIRST_LINE)
     if version != _VERSION.encode():
         raise text.error(
@@ -92,7 +93,7 @@ class _Options:
             self._lines[option] = text.line
 
     def kernel(self) -> ExampleKernel:
-        """Return the kernel with these options."""
+        """Return the kernel that these options specify."""
         if self._values["U"] != 0:
             raise self._make_error(
                 "U", "the parameters of each tree are in a file of their own, not in the model"
@@ -164,22 +165,22 @@ def _read_option(header: CommentedHeader, option: str) -> Any:
 
 
 def _explain_wrong_rbf(normalize: bool, pairing: str) -> str | None:
-    """Return why the program computes a wrong rbf kernel: uninitialised memory, or a wrong norm; or None."""
+    """Return the case in which the program's rbf kernel is wrong (uninitialised memory or norm), or None."""
     if normalize:
         return "with normalised vectors (-N 2 and 3); use -N 0 or 1"
     return "of all pairs of vectors (-V A); use -V S" if pairing == "all" else None
 
 
 class _SupportReader:
-    """Passes the lines to the native reader, after blank lines that replace the header.
+    """Passes the lines to the core's reader, after blank lines in place of the header.
 
-    So errors of the native reader have the line numbers of the file.
+    Because of the blank lines, errors of the core's reader have the line numbers of the file.
     """
 
     def __init__(self, text: TextLines, expected: int) -> None:
         self._text = text
         self._expected = expected
-        self._line = text.line  # the last line of the previous blocks
+        self._line = text.line  # number of the last line before the current block
         self._count = 0
         self._coefficients: list[NDArray[np.float64]] = [np.empty(0)]
 
@@ -226,7 +227,7 @@ class _SupportReader:
         self._coefficients.append(values)
 
     def _new_error_at(self, block: bytes, number: int, reason: str) -> FormatError:
-        """Return an error at a coefficient of the current block, counted from 0."""
+        """Return an error at a coefficient of the current block; coefficients are counted from 0."""
         begin = next(islice(_COEFFICIENT.finditer(block), number, None)).start(1)
         line = self._line + block.count(b"\n", 0, begin) + 1
         return self._text.error(reason, line=line, column=begin - block.rfind(b"\n", 0, begin))
@@ -236,7 +237,7 @@ class _SupportReader:
 
 
 def write(model: TreeModel, write_bytes: Callable[[bytes], object]) -> None:
-    """Write a model of the classes -1 and 1; every coefficient reads back exactly."""
+    """Write a model of the classes -1 and 1; reading the file gives exactly the same coefficients."""
     sign = find_sign_of_class_1(model.decision, "SVM-light-TK")
     header = _format_header(model, float(-sign * model.intercept[0]))
     trees = _format_trees(model) if model.kernel.combination != "vectors" else _make_empty_texts(model)
@@ -249,12 +250,12 @@ def write(model: TreeModel, write_bytes: Callable[[bytes], object]) -> None:
 
 
 def _make_empty_texts(model: TreeModel) -> list[list[str]]:
-    """Return empty texts, for trees or vectors that have no effect."""
+    """Return empty texts in place of trees or vectors that have no effect."""
     return [[]] * model.n_support
 
 
 def _mark_texts(texts: list[str], mark: str) -> str:
-    """Mark trees as |BT| ... |BT| ... |ET|, and vectors as ... |BV| ... |EV|."""
+    """Return texts with markers: trees as |BT| ... |BT| ... |ET|, vectors as ... |BV| ... |EV|."""
     begin = " |BT| " if mark == "T" else ""
     return begin + f" |B{mark}| ".join(texts) + f" |E{mark}| " if texts else ""
 
@@ -277,7 +278,7 @@ def _format_header(model: TreeModel, threshold: float) -> bytes:
 
 
 def _format_options(kernel: ExampleKernel) -> dict[str, str]:
-    """Return the value of each option in the header, with a blank before its comment except for -u."""
+    """Return the value of each option for the header, with a blank before its comment except for -u."""
     vector = kernel.vector if kernel.combination != "trees" else Kernel("linear")
     if vector.name == "rbf" and (why := _explain_wrong_rbf(kernel.normalize_vectors, kernel.vector_pairing)):
         raise ValueError(
@@ -317,7 +318,7 @@ def _check_names(channels: list[str], kind: str) -> None:
 
 
 def _format_trees(model: TreeModel) -> list[list[str]]:
-    """Return the texts of the trees of each support vector; a missing tree before another tree is empty."""
+    """Return the texts of each support vector's trees; a missing tree is empty if another tree follows."""
     support = model.support.compact()
     _check_names(list(support.trees), "trees")
     _check_labels(support)
