@@ -106,6 +106,6 @@ def _read_decision(name: str, settings: dict[str, Any]) -> Decision:
     decision = Decision.from_json(name, settings.get("decision"))
     origin = settings.get("origin")
     learner = origin.get("learner") if isinstance(origin, dict) else None
-    if learner == "RankSVM" and not decision.ranking:  # files of the first versions do not store `ranking`
+    if learner == "RankSVM" and not decision.ranking:  # names: files of the first versions store no `ranking`
         return replace(decision, ranking=True)
     return decision
