@@ -1,8 +1,8 @@
 """Kernel machines at linear speed.
 
-Train polynomial-kernel, ranking and tree-kernel support vector machines in about the time of a linear model,
-and compile any of these models, or one of another program, into an exact classifier with an inference latency
-of microseconds.
+Train support vector machines with polynomial kernels, for ranking, and with tree kernels in about the time of
+a linear model. Compile any of these models, or a model of another program, into an exact classifier with an
+inference latency of microseconds.
 
 >>> from unkernel import PolySVC, PolyLogisticRegression, CuttingPlaneSVC, RankSVM, TreeSVC, TreeKernel
 >>> from unkernel import compile, load, read_model, read_svmlight, read_trees

@@ -1,4 +1,4 @@
-"""``python -m unkernel`` is the command ``unkernel``."""
+"""Run the command ``unkernel`` as ``python -m unkernel``."""
 
 import sys
 

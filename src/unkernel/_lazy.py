@@ -1,7 +1,8 @@
 """Import the public names of a package at their first use (PEP 562).
 
-So ``import unkernel`` does not import the modules that only learners or readers need. A package lists its
-names twice: as imports for type checkers, and as a table for :func:`lazy_names`. A test compares both lists.
+Thanks to this, ``import unkernel`` does not import modules that only learners or readers need. A package
+lists its names twice: as imports for type checkers, and as a table for :func:`lazy_names`. A test compares
+both lists.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ def lazy_names(
     package : str
         The package's ``__name__``.
     modules : mapping of str to str
-        For each module, its public names, separated by spaces. An empty string makes the module itself a
-        public name.
+        The public names of each module, separated by spaces. An empty string makes the module itself a public
+        name.
     """
     module_of = {name: module for module, names in modules.items() for name in names.split()}
     module_of |= {module.rpartition(".")[2]: module for module, names in modules.items() if not names}
@@ -33,7 +34,7 @@ def lazy_names(
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         module = importlib.import_module(module_of[name])
         value = getattr(module, name) if modules[module_of[name]] else module
-        setattr(sys.modules[package], name, value)  # so that this function is not called again
+        setattr(sys.modules[package], name, value)  # later uses of the name do not call this function
         return value
 
     def list_names() -> list[str]:
@@ -43,7 +44,7 @@ def lazy_names(
 
 
 def import_object(address: str) -> Any:
-    """Import the object at an address such as ``"module:name"`` or ``"module:Class.method"``."""
+    """Import and return an object, such as ``"module:name"`` or ``"module:Class.method"``."""
     module, _, path = address.partition(":")
     value: Any = importlib.import_module(module)
     for name in path.split("."):

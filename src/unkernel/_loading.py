@@ -1,4 +1,4 @@
-"""``unkernel.load``, and the table of all kinds of files, which refers to all rooms."""
+"""``unkernel.load``, and the table of all kinds of files. The table refers to all rooms."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
         WordClusters,
     )
 
-# Kind in the metadata of a file: its description and its loader.
+# For each kind in the metadata of files: a description and a loader.
 _KINDS = {
     "compiled": ("a compiled classifier", "unkernel.engines.classifier_files:load_compiled"),
     "conjunctions": ("a model of conjunctions", "unkernel.engines.classifier_files:load_conjunctions"),
@@ -55,7 +55,7 @@ _KINDS = {
 for _name, (_description, _loader) in _KINDS.items():
     registry.register(_name, _description, _loader)
 
-# Functions of upper rooms that lower rooms call.
+# Functions of upper rooms that lower rooms may call by task.
 repr_html.register("report", "unkernel.report.build_report:report")
 repr_html.register("html", "unkernel.report.notebook_tables:make_notebook_html")
 repr_html.register("permutation_losses", "unkernel.measures.permutation:measure_permutation_losses")
@@ -84,37 +84,37 @@ def load(
 ):
     """Read a ``.uk`` file: a classifier, a parser or another trained model, ready for use.
 
-    The file is mapped into memory, so processes that load the same file share it. To replace a model, save or
-    move another file over it; never copy into the file, because processes that have mapped the file
-    would read a mixture of both files, or crash. With ``mmap=False`` the whole file is read, and may be
-    changed.
+    The file is mapped into memory, and processes that load the same file share this memory. To replace a
+    model, save or move another file over it. Never copy into the file: processes that have mapped it would
+    read a mixture of both files, or crash. With ``mmap=False``, the whole file is read, and may be changed
+    afterwards.
 
     The type of the result depends on the file; narrow it with ``isinstance``. The ``load`` method of a class,
-    such as ``ArcEagerModel.load(path)``, always returns that class and raises an error for other files. The
-    ``load`` method of an estimator, such as ``ArcEagerParser.load(path)``, returns an estimator that you can
-    fit again.
+    such as ``ArcEagerModel.load(path)``, always returns an object of this class, and raises an error for
+    other files. The ``load`` method of an estimator, such as ``ArcEagerParser.load(path)``, returns an
+    estimator that you can fit again.
 
     Parameters
     ----------
     path : str or path-like
         The file.
     verify : "lazy" or bool, default="lazy"
-        Which parts to compare with the checksums in the file. "lazy" checks the header and arrays up to a
-        total of 64 MB, which takes at most about 20 ms. True checks everything, including the SHA-256, every
-        number of the model, and the predictions of the compiled tables on some rows. False checks the header.
-        Files of early versions without checksums are not checked; ``unkernel inspect`` shows whether a file
-        has checksums.
+        Which parts to compare with the checksums in the file. "lazy" checks the header and the smallest
+        arrays up to a total of 64 MB, which takes at most about 20 ms. True checks everything, including the
+        SHA-256, every number of the model, and the predictions of the compiled tables on random rows. False
+        checks only the header. Files of early versions have no checksums, and are not checked; ``unkernel
+        inspect`` shows whether a file has checksums.
     mmap : bool, default=True
         Whether to map the file instead of reading it.
     limit : int or str, default=None
-        Largest amount of memory in bytes that the model may take, such as ``"8G"``. None allows 64 MB plus
-        128 times the size of the file, so that a small untrusted file cannot take more, or the value of the
-        environment variable ``UNKERNEL_LIMIT``.
+        Largest amount of memory in bytes that the model may take, such as ``"8G"``. None means the value of
+        the environment variable ``UNKERNEL_LIMIT`` or, if it is not set, 64 MB plus 128 times the size of the
+        file. The default keeps small untrusted files from taking much memory.
 
     Returns
     -------
     CompiledClassifier, RecordClassifier, TreeClassifier or a model of ``unkernel.parsing``
-        The model that the file holds.
+        The model in the file.
 
     Raises
     ------
@@ -157,7 +157,7 @@ def load(
 
 
 def check_loaded(loaded: object, name: str) -> None:
-    """Run the slow checks that loading omits; raise a ``FormatError`` for the file `name`."""
+    """Run the slow checks that loading omits; raise a ``FormatError`` that names the file `name`."""
     if hasattr(loaded, "check_model"):
         loaded.check_model(name)
     if hasattr(loaded, "check_answers"):

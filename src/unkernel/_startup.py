@@ -1,8 +1,8 @@
 """Checks and settings before all other imports of the package.
 
-A free-threaded Python is refused. Ctrl-C while the command ``unkernel`` starts prints one line instead of a
-traceback and exits with code 130; later, ``unkernel.cli.main`` handles Ctrl-C. Programs that import the
-package keep their own tracebacks.
+A free-threaded Python is rejected. If Ctrl-C is pressed while the command ``unkernel`` starts, one line is
+printed instead of a traceback, and the exit code is 130; later, ``unkernel.cli.main`` handles Ctrl-C.
+Programs that import the package keep their own tracebacks.
 """
 
 import os
@@ -28,7 +28,7 @@ def _report(kind: type[BaseException], error: BaseException, trace: TracebackTyp
         sys.__excepthook__(kind, error, trace)
         return
     print("unkernel: interrupted", file=sys.stderr, flush=True)
-    os._exit(_INTERRUPTED_EXIT_CODE)  # nothing needs to be cleaned up yet
+    os._exit(_INTERRUPTED_EXIT_CODE)  # there is nothing to clean up yet
 
 
 if _is_command():

@@ -7,18 +7,18 @@ import warnings
 
 
 class FormatError(ValueError):
-    r"""Error in the contents of a file. Its parameters are attributes, too.
+    r"""Error in the contents of a file. All parameters are also attributes.
 
     Parameters
     ----------
     file : str
-        Name of the file; ``"<stream>"`` if it has none.
+        Name of the file; ``"<stream>"`` if it has no name.
     line : int
-        Line of the error, counted from 1; 0 if it concerns the whole file.
+        Line of the error, counted from 1; 0 if the error concerns the whole file.
     column : int
-        Column of the error, counted from 1; 0 if it concerns the whole line.
+        Column of the error, counted from 1; 0 if the error concerns the whole line.
     reason : str
-        What is wrong and, if known, what would be correct.
+        Description of the error and, if known, of a correct value.
 
     See Also
     --------
@@ -48,7 +48,7 @@ class FormatError(ValueError):
 
 
 def describe_bad_byte(byte: int) -> str:
-    """Return the reason of an error for a byte that is not valid in UTF-8."""
+    """Return the reason for an error about a byte that is not valid UTF-8."""
     return (
         f"byte 0x{byte:02X} is not UTF-8: convert the text first, for example from Latin-1 by "
         "`iconv -f latin1 -t utf-8`"
@@ -58,18 +58,18 @@ def describe_bad_byte(byte: int) -> str:
 class LimitError(FormatError, MemoryError):
     """Error for a file that would take more memory than the limit for its size.
 
-    The parameter ``limit`` of :func:`unkernel.load` and :func:`unkernel.read_model` allows more.
+    The parameter ``limit`` of :func:`unkernel.load` and :func:`unkernel.read_model` raises the limit.
 
     Parameters
     ----------
     file : str
         Name of the file.
     line : int
-        Line of the error; 0 if it concerns the whole file.
+        Line of the error; 0 if the error concerns the whole file.
     column : int
-        Column of the error; 0 if it concerns the whole line.
+        Column of the error; 0 if the error concerns the whole line.
     reason : str
-        What is wrong.
+        Description of the error.
 
     See Also
     --------
@@ -88,7 +88,7 @@ class LimitError(FormatError, MemoryError):
 
 
 def warn_caller(message: str, category: type[Warning]) -> None:
-    """Warn at the line of the caller, outside of this package and of scikit-learn."""
+    """Issue a warning that points to the caller's line outside this package and scikit-learn."""
     level, frame = 1, sys._getframe(0)
     while frame.f_back is not None and _is_inside(frame.f_globals.get("__name__", "")):
         level, frame = level + 1, frame.f_back
