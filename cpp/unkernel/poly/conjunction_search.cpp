@@ -39,7 +39,8 @@ class StrongestCandidates {
   // errors, because sums may be added in another order.
   bool can_be_among_strongest(double bound) const {
     constexpr double rounding = 1e-9;
-    return bound > request_.threshold && bound * (1.0 + rounding) >= weakest_strength_;
+    return request_.extensions == Extensions::visited && bound > request_.threshold &&
+           bound * (1.0 + rounding) >= weakest_strength_;
   }
 
   SearchRequest request_;
@@ -118,57 +119,6 @@ double ConjunctionSearch::value_at(const Occurrences::Place& place) const {
   if (examples_.binary()) return 1.0;
   return examples_.values[static_cast<std::size_t>(examples_.offsets[static_cast<std::size_t>(place.row)] +
                                                    place.position)];
-}
-
-// Removes the rows that do not contain the feature. If the feature occurs in many more rows than are left,
-// searches each row for the feature, which is faster than merging the two lists of rows.
-void ConjunctionSearch::keep_rows_with(std::size_t rank, std::vector<MatchingRow>& rows) const {
-  constexpr std::size_t max_ratio_for_merge = 8;
-  const auto holders = occurrences_.of(rank);
-  auto next = holders.begin();
-  std::size_t remaining = 0;
-  for (const MatchingRow& matching : rows) {
-    Occurrences::Place place{matching.place.row, 0};
-    if (holders.size() <= max_ratio_for_merge * rows.size()) {
-      while (next != holders.end() && next->row < matching.place.row) ++next;
-      if (next == holders.end()) break;
-      if (next->row != matching.place.row) continue;
-      place = *next;
-    } else {
-      const std::int32_t* first =
-          examples_.features.data() + examples_.offsets[static_cast<std::size_t>(matching.place.row)];
-      const std::int32_t* last = first + matching.place.position + 1;
-      const std::int32_t* feature = std::lower_bound(first, last, static_cast<std::int32_t>(rank));
-      if (feature == last || *feature != static_cast<std::int32_t>(rank)) continue;
-      place.position = static_cast<std::int32_t>(feature - first);
-    }
-    rows[remaining++] = {matching.place, matching.product * value_at(place)};
-  }
-  rows.resize(remaining);
-}
-
-void ConjunctionSearch::append_column(Key key, solve::SparseColumns& columns) const {
-  append_entries(key, columns);
-  columns.finish(constant_of(key));
-}
-
-void ConjunctionSearch::append_entries(Key key, solve::SparseColumns& columns) const {
-  const Conjunction conjunction = index_.decode(key);
-  const bool binary = examples_.binary();
-  if (conjunction.size == 0) {
-    for (std::int64_t i = 0; i < examples_.rows(); ++i) {
-      binary ? columns.add_entry(static_cast<std::int32_t>(i))
-             : columns.add_entry(static_cast<std::int32_t>(i), 1.0);
-    }
-    return;
-  }
-  std::vector<MatchingRow> rows;
-  for (const Occurrences::Place& place : occurrences_.of(conjunction.ranks[0]))
-    rows.push_back({place, value_at(place)});
-  for (int k = 1; k < conjunction.size; ++k) keep_rows_with(conjunction.ranks[k], rows);
-  for (const MatchingRow& matching : rows) {
-    binary ? columns.add_entry(matching.place.row) : columns.add_entry(matching.place.row, matching.product);
-  }
 }
 
 }  // namespace unkernel::poly

@@ -29,7 +29,6 @@
 #include "unkernel/kernels/feature_map.hpp"
 #include "unkernel/poly/distinct_rows.hpp"
 #include "unkernel/poly/occurrences.hpp"
-#include "unkernel/solve/sparse_columns.hpp"
 
 namespace unkernel::poly {
 
@@ -55,10 +54,14 @@ struct Candidate {
   }
 };
 
+// Whether conjunctions of several features are visited, too.
+enum class Extensions { visited, skipped };
+
 struct SearchRequest {
   double threshold;         // only stronger conjunctions are returned
   std::size_t max_results;  // the largest number of conjunctions to return
   int threads;              // the result does not depend on the number of threads
+  Extensions extensions = Extensions::visited;
 };
 
 class ConjunctionSearch {
@@ -70,10 +73,9 @@ class ConjunctionSearch {
   std::vector<Candidate> strongest(std::span<const double> row_weights, const SearchRequest& request,
                                    const Monitor& monitor) const;
 
-  // Appends the column phi_T(x_i) of all rows.
-  void append_column(kernels::Key key, solve::SparseColumns& columns) const;
-  // Appends the entries m_T(x_i), without the constant c_T; the caller completes the column.
-  void append_entries(kernels::Key key, solve::SparseColumns& columns) const;
+  class ColumnWriter;  // conjunction_columns.hpp
+  // Returns the order of these conjunctions in which their columns are written fastest.
+  std::vector<std::size_t> writing_order(std::span<const kernels::Key> keys) const;
 
   // Visits all conjunctions with one visitor per thread; see conjunction_visits.hpp.
   template <class Visitor>
@@ -84,15 +86,8 @@ class ConjunctionSearch {
 
  private:
   struct Buffers;
-  // A row that contains all features of the current conjunction, with the position of the first feature and
-  // the product of the values of the features.
-  struct MatchingRow {
-    Occurrences::Place place;
-    double product;
-  };
 
   double value_at(const Occurrences::Place& place) const;
-  void keep_rows_with(std::size_t rank, std::vector<MatchingRow>& rows) const;
   template <bool Binary, class Visitor>
   void visit(std::size_t rank, std::span<const double> row_weights, Buffers& buffers, Visitor& visitor) const;
   template <bool Binary, class Visitor>

@@ -7,6 +7,7 @@
 
 #include "unkernel/base/error.hpp"
 #include "unkernel/base/random.hpp"
+#include "unkernel/poly/conjunction_columns.hpp"
 #include "unkernel/poly/mapped_rows.hpp"
 #include "unkernel/poly/storage.hpp"
 #include "unkernel/solve/proximal_newton.hpp"
@@ -47,9 +48,10 @@ void SparsePart::use(std::span<const Key> keys) {
   const auto rows = static_cast<std::size_t>(examples_.rows());
   if (rows + keys.size() > static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max()))
     throw std::invalid_argument("one part has too many rows and conjunctions in use");
+  ConjunctionSearch::ColumnWriter writer(search_);
   for (const Key key : keys.subspan(keys_.size())) {
     const auto anchor = static_cast<std::int32_t>(rows + keys_.size());
-    search_.append_entries(key, columns_);
+    writer.append_entries(key, columns_);
     columns_.uniform() ? columns_.add_entry(anchor) : columns_.add_entry(anchor, 1.0);
     columns_.finish(search_.constant_of(key));
     if (options_.memory > 0.0 && columns_.bytes() > options_.memory) {
@@ -193,14 +195,13 @@ std::vector<double> SparsePart::propose(const TotalLoss& all, std::int64_t steps
                   missing_curvature / (scale * scale), scale * weights_[p]};
   }
   loss_.set(factor, keys_.size(), std::move(anchors));
-  solve::ProximalNewton solver(columns_, loss_, options_.penalty, options_.seed, monitor);
+  solve::ProximalNewton solver(columns_, loss_, options_.penalty, options_.seed, options_.threads, monitor);
   for (std::size_t p = 0; p < weights_.size(); ++p) {
     if (weights_[p] != 0.0) solver.add_weight(p % keys_.size(), p / keys_.size(), weights_[p]);
   }
-  // An exact minimum of this model is not worth its time, because a part with only some rows gives a rough
-  // model.
-  const bool rough = part_curvature < total_curvature;
-  solver.run(0.0, steps, rough);
+  // An exact minimum of this model is not worth its time if only some of the rows are here.
+  const int most_passes = part_curvature < total_curvature ? 6 : 500;
+  solver.run(0.0, steps, most_passes);
   remove_anchors();
   std::vector<double> proposal;
   for (std::size_t k = 0; k < outputs(); ++k) {

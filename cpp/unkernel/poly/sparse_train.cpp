@@ -10,7 +10,7 @@
 #include "unkernel/base/flat_map.hpp"
 #include "unkernel/base/parallel.hpp"
 #include "unkernel/base/random.hpp"
-#include "unkernel/poly/conjunction_search.hpp"
+#include "unkernel/poly/conjunction_columns.hpp"
 #include "unkernel/poly/costs.hpp"
 
 namespace unkernel::poly {
@@ -27,7 +27,11 @@ using solve::ScoreLoss;
 class WorkingSet {
  public:
   WorkingSet(const ConjunctionSearch& search, bool binary, bool shares_columns, double memory)
-      : search_(search), columns_(binary), shares_columns_(shares_columns), memory_(memory) {}
+      : search_(search),
+        writer_(search),
+        columns_(binary),
+        shares_columns_(shares_columns),
+        memory_(memory) {}
 
   const solve::SparseColumns& columns() const { return columns_; }
   const std::vector<Key>& keys() const { return keys_; }
@@ -39,8 +43,43 @@ class WorkingSet {
   // column's scale.
   std::size_t add(Key key) {
     if (const std::uint32_t* place = places_.find(key)) return *place;
+    writer_.append(key, columns_);
+    return keep_last_column(key);
+  }
+
+  // Adds conjunctions that are not in use. Threads write their columns.
+  void add_new(std::span<const Key> keys, int threads) {
+    constexpr std::size_t keys_per_batch = 2048;
+    std::vector<ColumnWriter> writers(static_cast<std::size_t>(std::max(threads, 1)), ColumnWriter(search_));
+    for (std::size_t begin = 0; begin < keys.size(); begin += keys_per_batch)
+      add_batch(keys.subspan(begin, std::min(keys_per_batch, keys.size() - begin)), writers);
+  }
+
+ private:
+  using ColumnWriter = ConjunctionSearch::ColumnWriter;
+
+  void add_batch(std::span<const Key> keys, std::span<ColumnWriter> writers) {
+    constexpr std::size_t keys_per_task = 64;
+    const std::vector<std::size_t> order = search_.writing_order(keys);
+    const std::size_t tasks = (keys.size() + keys_per_task - 1) / keys_per_task;
+    std::vector<solve::SparseColumns> parts(tasks, solve::SparseColumns(columns_.uniform()));
+    parallel_slots(static_cast<int>(writers.size()), static_cast<std::int64_t>(tasks),
+                   [&](std::size_t slot, std::int64_t task) {
+                     const std::size_t begin = static_cast<std::size_t>(task) * keys_per_task;
+                     for (std::size_t k = begin; k < std::min(begin + keys_per_task, keys.size()); ++k)
+                       writers[slot].append(keys[order[k]], parts[static_cast<std::size_t>(task)]);
+                   });
+    std::vector<std::size_t> places(keys.size());
+    for (std::size_t k = 0; k < keys.size(); ++k) places[order[k]] = k;
+    for (std::size_t k = 0; k < keys.size(); ++k) {
+      columns_.append(parts[places[k] / keys_per_task], places[k] % keys_per_task);
+      keep_last_column(keys[k]);
+    }
+  }
+
+  // Takes the last column into use, unless an equal column already is, and returns its place.
+  std::size_t keep_last_column(Key key) {
     const auto place = static_cast<std::uint32_t>(keys_.size());
-    search_.append_column(key, columns_);
     if (shares_columns_) {
       if (const auto equal = find_equal_column()) {
         columns_.drop_last();
@@ -57,7 +96,6 @@ class WorkingSet {
     return place;
   }
 
- private:
   // Returns an earlier column that has the same rows as the last column, and at least its scale. If there is
   // none, records the last column, so that later calls find it.
   std::optional<std::uint32_t> find_equal_column() {
@@ -76,6 +114,7 @@ class WorkingSet {
   }
 
   const ConjunctionSearch& search_;
+  ColumnWriter writer_;
   solve::SparseColumns columns_;
   bool shares_columns_;
   double memory_;
@@ -95,7 +134,7 @@ class SparseProblem {
         threads_(threads),
         monitor_(monitor),
         working_(search, binary, binary && options.penalty.l2 == 0.0, options.memory),
-        solver_(working_.columns(), loss, options.penalty, seed, monitor) {}
+        solver_(working_.columns(), loss, options.penalty, seed, threads, monitor) {}
 
   // Starts from the weights of an earlier model. `first_score` is the index in `start` of this problem's
   // first score.
@@ -116,6 +155,7 @@ class SparseProblem {
     solve::Outcome outcome;
     outcome.dual_objective = 0.0;  // a lower bound, because losses and penalties are not negative
     solver_.evaluate();
+    if (count_weighted_columns() == 0) start_with_features();
     while (true) {
       const std::vector<Candidate> candidates = strongest_violators();
       outcome.objective = solver_.objective();
@@ -138,9 +178,9 @@ class SparseProblem {
       const double gap_of_round =
           has_grown ? std::max(0.2 * gap, 0.8 * target_gap) : 0.8 * std::min(gap, target_gap);
       const std::int64_t steps_left = options_.max_steps - outcome.epochs;
-      const bool reached_target =
-          solver_.run(gap_of_round, has_grown ? std::min(steps_left, steps_per_round) : steps_left,
-                      4 * added >= max_added && allows_rough_steps());
+      const Effort effort = 4 * added >= max_added ? effort_while_growing() : Effort{4, all_passes};
+      const bool reached_target = solver_.run(
+          gap_of_round, has_grown ? std::min(steps_left, effort.steps) : steps_left, effort.passes);
       if (!has_grown && !reached_target && solver_.steps() < options_.max_steps) {
         if (solver_.steps() == outcome.epochs) return outcome;  // rounding errors prevent further progress
       }
@@ -155,6 +195,9 @@ class SparseProblem {
   std::size_t stored() const { return working_.keys().size(); }
 
  private:
+  static constexpr std::size_t no_limit = std::size_t{1} << 60;
+  static constexpr int all_passes = 500;
+
   void set(Key key, std::size_t output, double score_weight) {
     if (score_weight == 0.0 || search_.constant_of(key) == 0.0) return;
     const std::size_t place = working_.add(key);
@@ -172,31 +215,58 @@ class SparseProblem {
     return count;
   }
 
-  // Returns whether rough steps are allowed while the working set still grows at its limit. With the squared
-  // hinge, accurate steps are cheap, because most rows soon have no curvature.
-  bool allows_rough_steps() const { return options_.loss == SparseLoss::logistic; }
+  // The Newton steps between two searches, and the passes of each step. Steps are few: a search takes less
+  // time than a step on many columns, and better columns lower the objective more than better weights.
+  struct Effort {
+    std::int64_t steps;
+    int passes;
+  };
+
+  // While many columns are missing, exact minima of the models are not worth their time. Three passes end
+  // before weights move together; one more has them move together once, which pays if columns are so many
+  // that single weights hardly progress. With the squared hinge, minima take little time, because most rows
+  // soon have no curvature.
+  Effort effort_while_growing() const {
+    constexpr std::size_t many_columns = 4096;
+    if (options_.loss != SparseLoss::logistic) return {2, all_passes};
+    return working_.keys().size() < many_columns ? Effort{3, 3} : Effort{2, 4};
+  }
+
+  // Fits the single features before any conjunctions. At first, a conjunction of frequent features seems
+  // strong only because the features are: columns that are long and would get no weight.
+  void start_with_features() {
+    constexpr std::int64_t first_steps = 4;
+    grow(strongest_in_any_output(no_limit, Extensions::skipped), no_limit);
+    solver_.run(options_.tolerance * solver_.objective(), std::min(first_steps, options_.max_steps),
+                effort_while_growing().passes);
+  }
 
   std::size_t max_new_columns() const {
     constexpr std::size_t min_columns = 128;
-    return std::max(min_columns, count_weighted_columns());
+    return std::max(min_columns, 3 * count_weighted_columns());
   }
 
   // Returns the conjunctions that violate their optimality condition in some output, the strongest first.
   // Includes conjunctions in use.
   std::vector<Candidate> strongest_violators() {
-    constexpr std::size_t no_limit = std::size_t{1} << 60;
     // With l2, every violation lowers the dual objective.
     const bool needs_all = options_.penalty.l2 > 0.0;
     const std::size_t max_results = needs_all ? no_limit : max_new_columns() + working_.conjunctions() + 1;
+    std::vector<Candidate> candidates = strongest_in_any_output(max_results, Extensions::visited);
+    strengths_.clear();
+    if (needs_all) {
+      for (const Candidate& candidate : candidates) strengths_.push_back(candidate.strength);
+    }
+    return candidates;
+  }
+
+  std::vector<Candidate> strongest_in_any_output(std::size_t max_results, Extensions extensions) const {
     const std::size_t rows = loss_.rows();
     std::vector<Candidate> candidates;
-    strengths_.clear();
     for (std::size_t output = 0; output < loss_.outputs(); ++output) {
-      const auto violators = search_.strongest(solver_.gradients().subspan(output * rows, rows),
-                                               {options_.penalty.l1, max_results, threads_}, monitor_);
-      if (needs_all) {
-        for (const Candidate& candidate : violators) strengths_.push_back(candidate.strength);
-      }
+      const auto violators =
+          search_.strongest(solver_.gradients().subspan(output * rows, rows),
+                            {options_.penalty.l1, max_results, threads_, extensions}, monitor_);
       candidates.insert(candidates.end(), violators.begin(), violators.end());
     }
     std::sort(candidates.begin(), candidates.end());
@@ -218,19 +288,17 @@ class SparseProblem {
 
   // Adds the strongest candidates that are not in use, and returns how many were added.
   std::size_t grow(const std::vector<Candidate>& candidates, std::size_t max_added) {
-    std::size_t added = 0;
+    std::vector<Key> keys;
+    FlatMap<Key, bool> is_chosen;  // several outputs may have the same candidate
     for (const Candidate& candidate : candidates) {
-      if (added == max_added) break;
-      if (working_.contains(candidate.key)) continue;
-      working_.add(candidate.key);
-      ++added;
+      if (keys.size() == max_added) break;
+      if (working_.contains(candidate.key) || is_chosen.find(candidate.key) != nullptr) continue;
+      is_chosen[candidate.key] = true;
+      keys.push_back(candidate.key);
     }
-    return added;
+    working_.add_new(keys, threads_);
+    return keys.size();
   }
-
-  // Steps are few: a search costs little compared with a step on many columns, and better columns lower the
-  // objective more than better weights.
-  static constexpr std::int64_t steps_per_round = 4;
 
   const ConjunctionSearch& search_;
   const ScoreLoss& loss_;

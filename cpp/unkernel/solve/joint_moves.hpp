@@ -56,9 +56,9 @@ class ProximalNewton::JointMoves {
 
  private:
   double weight(std::size_t j) const { return model_.weights[j] + model_.steps[j]; }
-  double curvature(std::size_t j) const { return model_.curvature[j] + penalty_.l2 + ridge; }
+  double curvature(std::size_t j) const { return model_.curvature[j] + penalty_.l2 + tiny_ridge; }
   double slope(std::size_t j) const {
-    return hessian_.gradient(j) + penalty_.l2 * weight(j) + ridge * model_.steps[j] +
+    return hessian_.gradient(j) + penalty_.l2 * weight(j) + tiny_ridge * model_.steps[j] +
            std::copysign(penalty_.l1, weight(j));
   }
 
@@ -76,7 +76,7 @@ class ProximalNewton::JointMoves {
   // Multiplies by the Hessian restricted to the support, including the penalty.
   void multiply(std::span<const double> direction, std::span<double> product) {
     hessian_.multiply(support_, direction, product);
-    for (std::size_t k = 0; k < support_.size(); ++k) product[k] += (penalty_.l2 + ridge) * direction[k];
+    for (std::size_t k = 0; k < support_.size(); ++k) product[k] += (penalty_.l2 + tiny_ridge) * direction[k];
   }
 
   void prepare_preconditioner() {
@@ -189,7 +189,7 @@ class ProximalNewton::JointMoves {
 // conditions are violated much less than in the first pass.
 template <class Hessian>
 void ProximalNewton::descend_with(Hessian& hessian, Model& model, int most_passes) {
-  const auto passes_between_moves = [&] { return joint_effort_.is_thorough ? 3 : 5; };
+  constexpr int passes_between_moves = 3;
   constexpr double stagnation = 0.7;  // a larger ratio of violations counts as no progress
   JointMoves<Hessian> joint(penalty_, model, hessian, gram_, joint_effort_);
   std::vector<std::size_t> order(model.columns.size());
@@ -200,7 +200,7 @@ void ProximalNewton::descend_with(Hessian& hessian, Model& model, int most_passe
   int passes_since_move = 0;
   for (int pass = 0; pass < most_passes; ++pass) {
     monitor_.throw_if_stopped();
-    if (passes_since_move++ == passes_between_moves()) {
+    if (passes_since_move++ == passes_between_moves) {
       const bool stagnates =
           violations_at_last_move > 0.0 && latest_violations > stagnation * violations_at_last_move;
       if (stagnates && columns_.uniform()) joint_effort_.is_thorough = true;

@@ -49,11 +49,7 @@ class ProximalNewton::GramHessian {
   std::vector<double> product_;     // of the Hessian and the last direction, by member
 };
 
-void ProximalNewton::descend_on_gram(Model& model) {
-  // Far from the optimum, the model itself is less accurate than its approximate minimum, so a few passes are
-  // enough.
-  const bool is_far = objective_ - dual_objective_ > 0.1 * objective_;
-  const int most_passes = had_rough_steps_ && is_far ? 50 : 500;
+void ProximalNewton::descend_on_gram(Model& model, int most_passes) {
   constexpr double slack = 0.2;  // relative error of curvatures; nearly the same model
   gram_.update(model.columns, curvature_, slack);
   GramHessian hessian(gram_, model);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "unkernel/base/parallel.hpp"
 #include "unkernel/solve/newton_model.hpp"
 
 namespace unkernel::solve {
@@ -46,11 +47,12 @@ double best_dual(const ScoreLoss& loss, std::span<const double> gradients, const
 }
 
 ProximalNewton::ProximalNewton(const SparseColumns& columns, const ScoreLoss& loss, const Penalty& penalty,
-                               std::uint64_t seed, Monitor& monitor)
+                               std::uint64_t seed, int threads, Monitor& monitor)
     : columns_(columns),
       loss_(loss),
       penalty_(penalty),
       random_(seed),
+      threads_(threads),
       monitor_(monitor),
       rows_(loss.rows()),
       gram_(columns, rows_),
@@ -87,15 +89,21 @@ double ProximalNewton::penalty_total() const {
 }
 
 void ProximalNewton::evaluate() {
+  constexpr std::int64_t columns_per_task = 256;
   resize_to_columns();
   std::vector<double> strengths;
   double largest = 0.0;
   for (std::size_t output = 0; output < weights_.size(); ++output) {
     double* gradients = gradients_.data() + output * rows_;
     loss_.derivatives(scores_, output, {gradients, rows_}, curvature_);
-    for (std::size_t j = 0; j < columns_.size(); ++j) {
-      column_gradients_[output][j] = columns_.dot(j, gradients);
-      const double strength = std::abs(column_gradients_[output][j]);
+    std::vector<double>& column_gradients = column_gradients_[output];
+    parallel_ranges(threads_, static_cast<std::int64_t>(columns_.size()), columns_per_task,
+                    [&](std::int64_t begin, std::int64_t end) {
+                      for (auto j = static_cast<std::size_t>(begin); j < static_cast<std::size_t>(end); ++j)
+                        column_gradients[j] = columns_.dot(j, gradients);
+                    });
+    for (const double gradient : column_gradients) {
+      const double strength = std::abs(gradient);
       largest = std::max(largest, strength);
       if (penalty_.l2 > 0.0 && strength > penalty_.l1) strengths.push_back(strength);
     }
@@ -113,14 +121,13 @@ double ProximalNewton::violation(std::size_t j, std::size_t output) const {
   return std::max(std::abs(gradient) - penalty_.l1, 0.0);
 }
 
-bool ProximalNewton::run(double gap, std::int64_t most_steps, bool rough) {
-  had_rough_steps_ = had_rough_steps_ || rough;
+bool ProximalNewton::run(double gap, std::int64_t most_steps, int most_passes) {
   evaluate();
   for (std::int64_t steps_made = 0; objective_ - dual_objective_ > gap; ++steps_made) {
     if (steps_made == most_steps) return false;
     monitor_.throw_if_stopped();
     choose_accuracy(gap);
-    const bool moved = step(rough);
+    const bool moved = step(most_passes);
     ++steps_;
     evaluate();
     if (!moved) return objective_ - dual_objective_ <= gap;  // rounding errors prevent further progress
@@ -207,19 +214,18 @@ double ProximalNewton::search_line(const Model& model) {
   return 0.0;
 }
 
-bool ProximalNewton::step(bool rough) {
+bool ProximalNewton::step(int most_passes) {
+  constexpr int most_passes_over_entries = 100;  // these take longer than passes over the Hessian
   Model model;
   choose_columns(model);
   if (weights_.size() > 1) {
     descend_jointly(model);
   } else {
     damp();
-    if (rough) {
-      descend_in_place(model);
-    } else if (is_gram_cheaper(model)) {
-      descend_on_gram(model);
+    if (is_gram_cheaper(model, most_passes)) {
+      descend_on_gram(model, most_passes);
     } else {
-      descend(model);
+      descend(model, std::min(most_passes, most_passes_over_entries));
     }
   }
   const double length = search_line(model);

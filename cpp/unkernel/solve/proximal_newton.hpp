@@ -49,12 +49,11 @@ class ProximalNewton {
  public:
   // The caller may add columns later; their weights start at 0.
   ProximalNewton(const SparseColumns& columns, const ScoreLoss& loss, const Penalty& penalty,
-                 std::uint64_t seed, Monitor& monitor);
+                 std::uint64_t seed, int threads, Monitor& monitor);
 
   // Makes at most `most_steps` steps, until P - D <= `gap` for the current columns. Returns whether it
-  // reached this gap. `rough` minimises each model by a few passes only, which saves time if more columns
-  // will be added.
-  bool run(double gap, std::int64_t most_steps, bool rough = false);
+  // reached this gap. Each step minimises its model by at most `most_passes` passes over the columns.
+  bool run(double gap, std::int64_t most_steps, int most_passes = 500);
 
   // Adds to the weight of a column for one output, and updates the scores.
   void add_weight(std::size_t column, std::size_t output, double weight);
@@ -71,8 +70,9 @@ class ProximalNewton {
  private:
   struct Model;  // the quadratic model of the active rows and columns
   class GramHessian;
-  template <bool Uniform>
   class EntryHessian;
+  class ValueHessian;
+  class UniformHessian;
   struct JointEffort {  // joint_moves.hpp
     bool is_thorough = false;
     double ridge = 1.0;
@@ -86,19 +86,20 @@ class ProximalNewton {
   void resize_to_columns();
   double violation(std::size_t j, std::size_t output) const;
   double largest_violation() const;
-  bool step(bool rough);
+  bool step(int most_passes);
   void choose_accuracy(double gap);
   void choose_columns(Model& model) const;
-  bool is_gram_cheaper(const Model& model) const;
-  void store_entries(Model& model) const;
+  bool is_gram_cheaper(const Model& model, int most_passes) const;
+  std::vector<std::int32_t> number_rows(Model& model) const;
+  void list_entries(Model& model) const;
+  void copy_entries(Model& model, std::span<const std::int32_t> number_of_row) const;
   template <class Gradient, class AfterStep>
   void descend_in_passes(Model& model, int most_passes, const Gradient& gradient,
                          const AfterStep& after_step);
   template <class Hessian>
   void descend_with(Hessian& hessian, Model& model, int most_passes);
-  void descend(Model& model);
-  void descend_in_place(Model& model);
-  void descend_on_gram(Model& model);
+  void descend(Model& model, int most_passes);
+  void descend_on_gram(Model& model, int most_passes);
   void descend_jointly(Model& model);
   double best_step(const Model& model, std::size_t j, double gradient) const;
   static void apply_step(Model& model, std::size_t j, double step);
@@ -112,6 +113,7 @@ class ProximalNewton {
   const ScoreLoss& loss_;
   Penalty penalty_;
   Random random_;
+  int threads_;
   Monitor& monitor_;
   std::size_t rows_;
   WeightedGram gram_;
@@ -123,7 +125,6 @@ class ProximalNewton {
   double damping_ = 0.0;
   JointEffort joint_effort_;
   double model_accuracy_ = 0.1;                        // a model's violation must fall by this factor
-  bool had_rough_steps_ = false;                       // whether rough steps were requested
   std::vector<std::vector<double>> column_gradients_;  // by output
   double objective_ = 0.0;
   double dual_objective_ = 0.0;

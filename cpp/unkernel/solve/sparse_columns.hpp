@@ -33,6 +33,13 @@ class SparseColumns {
     offsets_.push_back(rows_.size());
     scales_.push_back(scale);
   }
+  // Appends column j of another matrix, which must be uniform if this one is.
+  void append(const SparseColumns& other, std::size_t j) {
+    const auto rows = other.rows(j);
+    rows_.insert(rows_.end(), rows.begin(), rows.end());
+    if (!uniform_) values_.insert(values_.end(), other.values(j), other.values(j) + rows.size());
+    finish(other.scale(j));
+  }
   void drop_last() {
     offsets_.pop_back();
     scales_.pop_back();
