@@ -40,6 +40,7 @@ def test_the_fields_of_json_are_complete(run, linear_files, tmp_path):
             "packed_rows",
             "packed_bytes",
             "cross_validation",
+            "threshold",
         ),
         *(f"training_{name}" for name in ("accuracy", *OF_TWO_CLASSES)),
         *("model", "model_bytes", "warnings", "seconds", "peak_memory_bytes"),

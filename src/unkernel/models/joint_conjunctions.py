@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unkernel.models.conjunction import ConjunctionModel
-from unkernel.models.decision import Decision
+from unkernel.models.decision import Decision, Platt
 from unkernel.models.numbering import decode, encode
 
 _Ranks = NDArray[np.int64]  # shape (n, 3), descending, padded with -1
@@ -28,6 +28,8 @@ def join_conjunctions(
     also get the scores of the members.
     """
     first = members[0]
+    if isinstance(decision.probability, Platt):
+        raise ValueError("conjunctions of several classifiers have no Platt scaling")
     if any((member.degree, member.feature_map) != (first.degree, first.feature_map) for member in members):
         raise ValueError("the classifiers have different degrees or feature maps, and cannot be one model")
     sets = all(

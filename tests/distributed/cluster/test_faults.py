@@ -212,7 +212,7 @@ def test_tasks_that_no_worker_survives_are_named(client: Any) -> None:
     class Last:
         address, memory_limit = "tcp://a:1", 1 << 30
 
-    message = r"several workers were lost .* 'Part-1', tcp://a:1 \(memory_limit 1.00 GiB\)"
+    message = r"several workers were lost while they ran 'Part-1'; .* tcp://a:1 \(memory_limit 1.00 GiB\)"
     with pytest.raises(MemoryError, match=message), explain_losses(client):
         raise KilledWorker("Part-1", Last, 3)
 

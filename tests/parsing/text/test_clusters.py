@@ -162,7 +162,7 @@ def test_parameters_that_are_no_counts_are_refused(name, value):
 def test_files_without_words_are_refused(tmp_path):
     bank = Treebank.from_words([["a", "b"]] * 9, [["X", "Y"]] * 9)
     (tmp_path / "blank.txt").write_text(" \n\n")
-    with pytest.raises(FormatError, match=r"blank\.txt: has no words to learn clusters from"):
+    with pytest.raises(FormatError, match=r"blank\.txt: the text has no words to learn clusters from"):
         Tagger(clusters=tmp_path / "blank.txt").fit(bank)
 
 

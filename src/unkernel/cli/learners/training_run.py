@@ -11,6 +11,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from sklearn.base import is_classifier
+
 from unkernel._version import __version__
 from unkernel.cli.cluster import check_address, move_to_cluster
 from unkernel.cli.inputs import rows as _rows
@@ -100,8 +102,9 @@ def train(learner: Learner, request: Request, display: Display) -> dict[str, Any
     if learner.large_data:
         result |= _describe_packed(rows)
     result["cross_validation"] = cross_validation
-    decision = decide_by_threshold(estimator.to_model().decision, option_values)
-    result["threshold"] = describe_threshold(decision)
+    if is_classifier(estimator):
+        decision = decide_by_threshold(estimator.to_model().decision, option_values)
+        result["threshold"] = describe_threshold(decision)
     seconds = {"reading": rows.seconds, "training": training_seconds, "total": time.perf_counter() - start}
     return result | describe_run(request.output, messages, seconds)
 
