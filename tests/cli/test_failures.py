@@ -79,7 +79,7 @@ def test_bad_training_data_is_refused(run, tmp_path, text, reason):
         ("--max-iter 0", "--max-iter must be"),
         ("--loss zero_one", "--loss"),
         ("--storage disk", "--storage"),
-        ("--class-weight heavy", "--class-weight must be balanced or a list such as"),
+        ("--class-weight heavy", "--class-weight must be 'balanced' or a list such as"),
         ("--class-weight 1=a", "--class-weight must be"),
         ("--class-weight 1=1,1=2", "each class once"),
         ("--class-weight 1=0", "positive weights"),

@@ -124,7 +124,7 @@ def test_options_that_do_not_go_together(run, train, train_file, tmp_path):
         ("e.csv", "age,job,member,rich\n", "e.csv: there is no record"),
         ("e.csv", "age,job,member,rich\n1,a,true,\n", "e.csv:2: column 'rich': a record to learn from"),
         ("e.jsonl", '{"age": 1}\n', "e.jsonl: is jsonl, and"),
-        ("d.csv", None, "d.csv: is given twice"),
+        ("d.csv", None, "d.csv is given twice; name each file only once"),
         ("-", None, "-: stdin cannot be combined"),
         ("none-*.csv", None, "No file matches the pattern"),
     ],

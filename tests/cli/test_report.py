@@ -81,7 +81,7 @@ def test_existing_files_are_replaced_only_by_force(run, model_file, test_file, t
             "--test {test} -o {page} --costs 1,-2",
             "the cost of a false negative must be a number from 0 on, got -2.0",
         ),
-        ("{model} --test {test} -o {page}", "{model}: is given twice; a report compares different models"),
+        ("{model} --test {test} -o {page}", "{model} is given twice; a report compares different models"),
         ("odds.uk --test - -o {page}", "stdin can be read only once: give --test a file"),
     ],
 )

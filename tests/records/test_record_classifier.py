@@ -211,7 +211,7 @@ def test_plans_wider_than_the_classifier_are_refused(classifier: RecordClassifie
             restored = RecordClassifier.from_container("file.uk", arrays | plan_arrays, settings)
             assert restored.score_one(RECORDS[0]) == classifier.score_one(RECORDS[0])
             continue
-        with pytest.raises(FormatError, match=r"^file\.uk: the plan does not fit the classifier$"):
+        with pytest.raises(FormatError, match=r"^file\.uk: the encoding plan does not match the classifier$"):
             RecordClassifier.from_container("file.uk", arrays | plan_arrays, settings)
 
 

@@ -133,7 +133,8 @@ class GroupedRows {
     if (!ranking.gains.empty()) add_differences(groups_.back(), ranking);
   }
 
-  // The weights of pairs of ranks in a group, as products of differences.
+  // Appends the weight of each pair of ranks in a group: the difference of gains times the difference of
+  // discounts.
   void add_differences(const Group& group, const Ranking& ranking) {
     const auto ranks = static_cast<std::size_t>(group.ranks);
     std::vector<std::uint32_t> row_of(ranks);

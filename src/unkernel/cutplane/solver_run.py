@@ -160,7 +160,7 @@ def _check_width(columns: int, bytes_per_column: int) -> None:
 
 
 def compute_pair_accuracy(tol: float) -> float:
-    """Return the allowed relative error of the risk of pairs: a small share of the gap `tol`."""
+    """Return the relative error allowed in the pairwise risk: a small fraction of `tol`, the allowed gap."""
     return tol / 20
 
 

@@ -162,8 +162,8 @@ def _open_nameless(folder: Path) -> int | None:
 
 
 def _link(descriptor: int, name: Path) -> None:
-    # Only with src_dir_fd does Python call linkat, which follows the link. An absolute path ignores its
-    # value.
+    # Python calls linkat, which can follow the symlink, only if src_dir_fd is given. The value of src_dir_fd
+    # is ignored, because the path is absolute.
     os.link(_descriptor_path(descriptor), name, src_dir_fd=descriptor, follow_symlinks=True)
 
 

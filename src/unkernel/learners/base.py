@@ -64,7 +64,7 @@ class Outcome:
 
 @dataclass(frozen=True, eq=False)
 class LazyClassifier:
-    """A fitted model, and its classifier, which is built for the first prediction."""
+    """A fitted model and its classifier, which is built at the first prediction."""
 
     model: Model
     threads: int

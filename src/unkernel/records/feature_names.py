@@ -36,7 +36,7 @@ class _GeneratedNames(Sequence[str]):
 
 
 class NumberedNames(_GeneratedNames):
-    """A name and a number for each feature, such as ``"hash 17"``."""
+    """Feature names made of one common name and the feature's number, such as ``"hash 17"``."""
 
     def __init__(self, name: str, size: int) -> None:
         self.name = name

@@ -273,7 +273,7 @@ def test_objects_that_are_not_trees_are_named(value):
 
 
 def test_one_string_is_not_several_trees():
-    with pytest.raises(TypeError, match="put it into a list"):
+    with pytest.raises(TypeError, match="got a single string; wrap it in a list"):
         Forest("(A b)")
 
 

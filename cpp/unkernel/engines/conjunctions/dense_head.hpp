@@ -218,8 +218,8 @@ class DenseHead {
     return (sums[0] + sums[1]) + (sums[2] + sums[3]);
   }
 
-  // Adds the entries at places that all four owners share, then those of the last three owners, of the last
-  // two, and of the last.
+  // Adds the entries at the places shared by all four owners, then at those shared by the last three, then by
+  // the last two, and finally those of the last owner alone.
   [[gnu::always_inline]] static void add_four(const double* const (&rows)[4], const Place* places,
                                               const std::array<std::size_t, 4>& counts, double (&sums)[4]) {
     add_rows<4>(rows, places, counts[0], sums);

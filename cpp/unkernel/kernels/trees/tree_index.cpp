@@ -51,8 +51,8 @@ void TreeIndex::arrange(const Forest& forest, std::span<const NodeId> nodes) {
   }
 }
 
-// Indexes children by position. For kernels of productions, where all nodes of a group have equally many
-// children.
+// Indexes children by position. Used for kernels that compare productions: there, all nodes of a group have
+// the same number of children.
 void TreeIndex::index_places(const Forest& forest, std::span<const std::int32_t> number_of) {
   std::vector<std::int32_t> child_groups;
   child_base_.reserve(group_count());

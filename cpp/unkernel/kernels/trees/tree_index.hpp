@@ -58,7 +58,7 @@ class TreeIndex {
     return static_cast<std::size_t>(block_begin_[at(group)]);
   }
   std::size_t block_size(std::int32_t group) const { return block_begin(group + 1) - block_begin(group); }
-  // Returns how many children each node of the group has. Only for kernels of productions.
+  // Returns how many children each node of the group has. Only for kernels that compare productions.
   std::size_t arity(std::int32_t group) const { return at(arity_[at(group)]); }
   // Returns the Delta of nodes of the group that have no matching children.
   double constant(std::int32_t group) const { return constants_.empty() ? constant_ : constants_[at(group)]; }
@@ -88,7 +88,7 @@ class TreeIndex {
     return std::span(runs_).subspan(at(range.complement_begin), at(range.complement_size));
   }
   std::span<const Run> all_runs() const { return runs_; }
-  // Returns the number of the first run of a group. Only for kernels of productions.
+  // Returns the number of the first run of a group. Only for kernels that compare productions.
   std::size_t first_run(std::int32_t group) const { return static_cast<std::size_t>(first_run_[at(group)]); }
 
   // Returns, for each node of the group, the position of its child `place` in the child's block.

@@ -33,7 +33,8 @@ double TreePairs::operator()(const TreeRow& left, const TreeRow& right) {
       pairs_.push_back({left_grouped_[i].index, right_grouped_[k].index});
     }
   }
-  // Rows ascend, so this order puts each pair after the pairs of its children.
+  // The nodes of a row are in ascending order, children before parents, so this order puts each pair after
+  // the pairs of its children.
   std::ranges::sort(pairs_, [](const Pair& a, const Pair& b) {
     return a.left != b.left ? a.left < b.left : a.right < b.right;
   });

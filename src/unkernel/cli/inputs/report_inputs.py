@@ -116,7 +116,7 @@ def name_models(models: Sequence[Path]) -> list[str]:
     names = file_names if len(set(file_names)) == len(file_names) else [str(path) for path in models]
     if len(set(names)) < len(names):
         repeated = next(name for name in names if names.count(name) > 1)
-        raise ValueError(f"{repeated}: is given twice; a report compares different models")
+        raise ValueError(f"{repeated} is given twice; a report compares different models")
     return names
 
 

@@ -3,7 +3,7 @@
 # The kind that ``unkernel train FILE --target COLUMN`` trains: it chooses the model itself.
 TABLE = {"table": "The right model of a table, chosen among several; the word table may be left out."}
 
-# Kinds of models of rows and trees, with the learner's class and a description.
+# Kinds of models for rows and trees, each with its learner class and a description.
 LEARNERS = {
     "poly": ("unkernel.cli.learners.poly:PolyLearner", "An SVM with a polynomial kernel."),
     "logistic": (

@@ -188,7 +188,7 @@ def parse_class_weight(text: str, parse_label: Callable[[str], Any]) -> dict[Any
         weights = {parse_label(label): float(weight) for label, _, weight in pairs}
     except ValueError:
         raise ValueError(
-            f"--class-weight must be balanced or a list such as 1=2.5,-1=1, got {text!r}"
+            f"--class-weight must be 'balanced' or a list such as 1=2.5,-1=1, got {text!r}"
         ) from None
     if len(weights) < len(pairs):
         raise ValueError(f"--class-weight must name each class once, got {text!r}")

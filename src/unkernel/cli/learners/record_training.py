@@ -118,7 +118,7 @@ def expand_files(data: Sequence[str]) -> list[str]:
     files = [str(path) for argument in data for path in source_paths(argument)]
     for index, file in enumerate(files):
         if file in files[:index]:
-            raise ValueError(f"{file}: is given twice; each file counts once")
+            raise ValueError(f"{file} is given twice; name each file only once")
     return files
 
 

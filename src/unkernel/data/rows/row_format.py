@@ -29,7 +29,7 @@ _BLOCKS_BEGIN = 64
 _TAIL_BYTES = 8 + 8 + len(_MAGIC)  # length and checksum of the footer, and the magic bytes
 _MAX_FOOTER_BYTES = 1 << 26
 _INTEGERS_PER_BLOCK = 5
-_REMEDY = "; delete the file, and it is packed again from its sources"
+_REMEDY = "; delete the file, and it will be packed again from its sources"
 
 Float64s = NDArray[np.float64]
 Int64s = NDArray[np.int64]

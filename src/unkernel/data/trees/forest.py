@@ -336,7 +336,7 @@ class Forest:
     def _add(self, trees: Iterable[Any], first: int = 0) -> Roots:
         """Add trees to the table and return their roots; error messages number trees from `first` on."""
         if isinstance(trees, str):
-            raise TypeError("expected several trees, got one string: put it into a list")
+            raise TypeError("expected a list of trees, got a single string; wrap it in a list")
         trees = list(trees)
         if trees and all(isinstance(tree, str) for tree in trees):
             return np.asarray(self._table.add_brackets([str(tree) for tree in trees], first))

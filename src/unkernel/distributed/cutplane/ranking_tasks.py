@@ -20,7 +20,9 @@ Point = tuple[float, Grid]  # a step on the line, and the grid on which rows are
 
 @dataclass(frozen=True, eq=False)
 class RankedRows:
-    """A ranking of all rows without groups, and with few ranks: the parts count rows on grids of scores.
+    """An ungrouped ranking of all rows, with few distinct ranks.
+
+    Each part counts its own rows on grids of scores.
 
     Attributes
     ----------

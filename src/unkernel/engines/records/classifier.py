@@ -340,7 +340,7 @@ class RecordClassifier(RecordAnswers, CompiledEstimator, RestoredObject):
         rows = {key.removeprefix(_ROWS): array for key, array in arrays.items() if key.startswith(_ROWS)}
         classifier = make_classifier(name, rows, stored["settings"], kind=stored.get("kind"))
         if not isinstance(classifier, CompiledClassifier) or not _is_wide_enough(plan, classifier.model):
-            raise FormatError(name, 0, 0, "the plan does not fit the classifier")
+            raise FormatError(name, 0, 0, "the encoding plan does not match the classifier")
         classifier.model.origin["feature_names"] = plan.feature_names
         return cls(plan, classifier)
 

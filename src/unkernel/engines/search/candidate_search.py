@@ -34,7 +34,7 @@ Weights = LinearModel | ConjunctionModel
 _SMALL_TABLE_BYTES, _LARGE_TABLE_BYTES = 4e6, 32e6  # sizes of the dense table if only one size is tried
 _MAX_BYTES_BELOW_TRIE = 64e6  # largest size of a dense table that is combined with a trie
 _MANY_WEIGHTS = 1_000_000  # for models with more weights, groups of features are tried first
-# If (conjunctions per row) / (support vectors) exceeds this number, engines of support vectors are faster.
+# If (conjunctions per row) / (support vectors) exceeds this number, support-vector engines are faster.
 _MAX_CONJUNCTIONS_PER_VECTOR = 10
 _TRIE_SIZES = (3_000_000, 1_000_000, 300_000, 100_000, 30_000, 10_000)
 _WITH_TRIE = ("expanded", "split", "pruned")

@@ -375,7 +375,7 @@ def _choose_dense_columns(machine: Machine) -> NDArray[np.bool_]:
 
 
 def _make_vector_sum(machine: Machine, norms: NDArray[Any]) -> dict[str, Any]:
-    """Return the arrays that all engines of support vectors need."""
+    """Return the arrays that all support-vector engines need."""
     model, coefficients = machine.model, machine.model.coefficients
     pairs = coefficients if isinstance(coefficients, PairCoefficients) else None
     built = {
