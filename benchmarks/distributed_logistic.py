@@ -1,8 +1,9 @@
 """Sparse log-linear models on a cluster: two workers against one, and the number of steps for many parts.
 
-Workers are processes of one thread. Clusters of one and of two take turns to train models of degree 2 under
-an l1 penalty to a gap of 1e-3. Larger clusters are simulated: parts in one process answer the questions of
-``DaskPolyLogisticRegression``, and the slowest part stands for all that would run at the same time.
+Each worker is a process with one thread. A cluster of one worker and a cluster of two take turns to train
+models of degree 2 with an l1 penalty to a gap of 1e-3. Larger clusters are simulated: one process runs the
+parts of each round of ``DaskPolyLogisticRegression`` one after another, and the time of the slowest part is
+taken as the time of the round.
 
     UNKERNEL_DATA=/where/the/data/is python benchmarks/distributed_logistic.py [--quick] [--save] [task ...]
 """

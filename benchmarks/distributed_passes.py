@@ -1,9 +1,9 @@
 """Training on a cluster: the gain of a second worker, the overhead of a pass, and the bytes it sends.
 
 The peer of two workers is one worker in the same run, on the same rows and for the same number of passes.
-Workers are processes of one thread. The rows are generated, with columns by Zipf's law and labels of a hidden
-weight vector. The time of a pass on more machines is extrapolated: the work is divided by the machines, and
-messages go along trees.
+Each worker is a process with one thread. The rows are generated: their columns follow Zipf's law, and a
+hidden weight vector determines the labels. The time of a pass on more machines is extrapolated: the work is
+divided by the number of machines, and messages follow trees.
 
     python benchmarks/distributed_passes.py [--quick] [--save] [task ...]
 """

@@ -1,8 +1,9 @@
 """Polynomial SVMs on a cluster: two workers against one, and the number of rounds for many parts.
 
-Workers are processes of one thread. Clusters of one and of two take turns to train models of degree 2 to a
-gap of 1e-3; one worker solves for all rows at once. Larger clusters are simulated: parts in one process take
-part in the rounds of ``DaskPolySVC``, and the slowest part stands for all that would run at the same time.
+Each worker is a process with one thread. A cluster of one worker and a cluster of two take turns to train
+models of degree 2 to a gap of 1e-3; with one worker, all rows are solved together. Larger clusters are
+simulated: one process runs the parts of each round of ``DaskPolySVC`` one after another, and the time of the
+slowest part is taken as the time of the round.
 
     UNKERNEL_DATA=/where/the/data/is python benchmarks/distributed_poly.py [--quick] [--save] [task ...]
 """

@@ -1,10 +1,10 @@
 """Ranking on a cluster: the gain of a second worker, and the bytes sent for one and for two million rows.
 
 The peer of two workers is one worker in the same run, on the same rows; they take turns with the first twenty
-passes of training to a gap of 1e-3. Workers are processes of one thread, with Dask's settings for one machine
-(docs/distributed.md). The rows are generated, with columns by Zipf's law, five labels of a hidden weight
-vector and, for the task with groups, a thousand rows per group. A pass is the mean over a run, and the best
-run counts.
+passes of training to a gap of 1e-3. Each worker is a process with one thread, with Dask's settings for one
+machine (docs/distributed.md). The rows are generated: their columns follow Zipf's law, a hidden weight vector
+determines their five labels and, for the task with groups, a thousand rows form a group. The time of a pass
+is the mean over a run, and the best run counts.
 
     python benchmarks/distributed_rank.py [--quick] [--save] [task ...]
 """

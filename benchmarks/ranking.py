@@ -1,11 +1,12 @@
 """Ranking: NDCG@10 of linear rankings and of conjunctions, beside LightGBM's lambdarank.
 
-"mq2008" is fold 1 of LETOR's MQ2008: 471 queries to train on, 46 features scaled by query. "imdb" orders film
-reviews by their stars: words by tf-idf, in made-up queries of 100 reviews (seeded), since lambdarank takes no
-query of 25,000 rows. Every contender may choose among a few settings by the mean NDCG@10 of five folds of the
-training queries (one fold in imdb); given are this mean, the NDCG@10 of the test queries, and the CPU time of
-one fit with the settings that were chosen. NDCG has gains of 2^y - 1, and queries without a relevant row are
-left out. The test set of mq2008 has 156 queries: differences below 2 points mean little.
+"mq2008" is fold 1 of LETOR's MQ2008: 471 queries to train on, 46 features scaled by query. "imdb" ranks film
+reviews by their stars, from words weighted by tf-idf. Its reviews are grouped into random queries of 100
+(seeded), because lambdarank does not accept a query of 25,000 rows. The settings of each contender are chosen
+from a few by the mean NDCG@10 over five folds of the training queries (one fold in imdb). The tables show
+this mean, the NDCG@10 on the test queries, and the CPU time of one fit with the chosen settings. NDCG has
+gains of 2^y - 1, and queries without a relevant row are skipped. The test set of mq2008 has 156 queries:
+differences below 2 points mean little.
 
     UNKERNEL_DATA=/where/the/data/is python benchmarks/ranking.py [--quick] [--save] [TASK ...]
 """

@@ -126,7 +126,7 @@ def first_line(*command: str) -> str:
 
 
 def compile_native(result: Result, options: Sequence[str], programs: Sequence[str] = ("all",)) -> Path:
-    """Configure and compile in a folder of the target; return the folder."""
+    """Configure and compile in the target's own folder; return that folder."""
     folder = BUILD / result.target
     log = folder / "log.txt"
     log.unlink(missing_ok=True)

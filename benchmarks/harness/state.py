@@ -93,7 +93,7 @@ def version_of(distribution: str) -> str:
 
 def _commit() -> str:
     head = _output("git", "-C", str(ROOT), "rev-parse", "--short", "HEAD")
-    # Only changes of the code count: benchmarks write files of results.
+    # Look only at source code: benchmarks themselves write result files.
     changed = _output("git", "-C", str(ROOT), "status", "--porcelain", "--", "src", "cpp", "bindings")
     return head + ("+" if changed else "")
 

@@ -10,7 +10,7 @@
 namespace unkernel::solve {
 namespace {
 
-// The point of a new cut on the line from the best point (0) to the proposal (1); mu of OCAS.
+// Where a new cut is taken on the line from the best point (0) to the proposal (1); called mu in OCAS.
 constexpr double towards_proposal = 0.1;
 constexpr double dual_accuracy = 0.05;  // accuracy of the dual, relative to the remaining gap
 constexpr int most_bisections = 12;

@@ -225,14 +225,14 @@ class ConjunctionModel(Model):
         )
         scores = len(model.intercept)
         if scores != model.decision.n_scores:
-            raise FormatError(name, 0, 0, "the number of scores does not fit the number of classes")
+            raise FormatError(name, 0, 0, "the number of scores does not match the number of classes")
         if model.weights.shape != (len(model.keys), scores):
             raise FormatError(name, 0, 0, "the number of weights does not fit the number of conjunctions")
         return model
 
 
 def _are_distinct(columns: NDArray[np.int64], end: int) -> bool:
-    """Return whether the columns are distinct and less than `end`."""
+    """Return whether the columns are distinct and in ``range(end)``."""
     if not len(columns):
         return True
     if columns.min() < 0 or columns.max() >= end:

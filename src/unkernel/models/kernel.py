@@ -170,7 +170,7 @@ class KernelModel(DecidedModel):
         object.__setattr__(self, "vectors", canonical_rows(self.vectors))
         scores = self.decision.n_scores
         if self.intercept.shape != (scores,) or self.coefficients.shape != (self.n_support, scores):
-            raise ValueError("the number of scores does not fit the number of classes")
+            raise ValueError("the number of scores does not match the number of classes")
         if self.vectors.shape[1] != self.n_features:
             raise ValueError("the support vectors do not have the model's number of features")
 

@@ -317,7 +317,7 @@ class TreeModel(DecidedModel):
         """Check that the parts fit together."""
         scores = self.decision.n_scores
         if self.intercept.shape != (scores,) or self.coefficients.shape != (len(self.support), scores):
-            raise ValueError("the number of scores does not fit the number of classes")
+            raise ValueError("the number of scores or of support trees does not match the coefficients")
 
     @property
     def n_support(self) -> int:

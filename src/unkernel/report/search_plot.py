@@ -18,8 +18,8 @@ _FORMATS = (".png", ".svg", ".pdf")
 _INCHES = (8.0, 5.5)
 _DOTS_PER_INCH = 150
 _TIME = "µs per row, one thread"
-# Ticks of logarithmic axes. Each pair has a minimum of the ratio largest / smallest value, and the multiples
-# of powers of ten that get ticks if the ratio is at least this minimum.
+# Ticks of logarithmic axes, as pairs (minimum ratio, multipliers). If the largest value divided by the
+# smallest is at least the minimum ratio, ticks are placed at these multiples of powers of ten.
 _TICKS = ((1000.0, (1.0,)), (30.0, (1.0, 2.0, 5.0)), (1.3, (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0)))
 _MIN_LOG_RATIO = _TICKS[-1][0]
 _LABEL_OFFSETS = ((0, 11), (9, 8), (11, 0), (9, -8), (0, -11), (-9, -8), (-11, 0), (-9, 8))  # in points

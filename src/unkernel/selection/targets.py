@@ -40,7 +40,7 @@ def check_targets(y: Any, task: str) -> NDArray[Any]:
         raise ValueError(f"y[{row}] is {targets[row]}: leave out records without a finite target")
     if task == "numbers" and targets.dtype.kind not in "biuf":
         raise ValueError(
-            f"y holds {targets[0].item()!r}, which is not a number: task='classes' learns classes"
+            f"y contains {targets[0].item()!r}, which is not a number; use task='classes' for classification"
         )
     if len(targets) and (targets == targets[0]).all():
         raise ValueError(f"all {len(targets)} targets are {targets[0].item()!r}: there is nothing to learn")

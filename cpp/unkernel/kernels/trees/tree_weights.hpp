@@ -36,11 +36,11 @@ class TreeWeights {
   }
   // Returns the sums of weights over a run of the index, one per score; see TreeIndex::runs.
   const double* of_run(std::size_t run) const { return run_weights_.data() + run * scores_; }
-  // Prepares of_parents, which saves time only if many trees are scored.
+  // Computes the tables that of_parents() returns. This pays only if many trees are scored.
   void add_up_parents();
-  // For a range of nodes with one child: their weights by the positions of the children, and the sums of
-  // these weights over the runs of the children's group, from its first run on. Null if the range is small,
-  // or has less than half of the possible children. Only valid if has_parents().
+  // Tables for a range of nodes with one child each: the weight of the node by the position of its child,
+  // and the sums of these weights over each run of the children's group, the first run first. Null if the
+  // range is small, or has less than half of the possible children. Only valid if has_parents().
   struct OfParents {
     const double* of_node = nullptr;
     const double* of_run = nullptr;

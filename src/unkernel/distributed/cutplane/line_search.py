@@ -48,7 +48,7 @@ class MarginDeficits:
 
 
 def tabulate_line(deficits: MarginDeficits, squared: bool) -> Vector:
-    """Return the coefficients of the parabolas, of shape (2 or 3, 1025), flat in C order."""
+    """Return the coefficients of the parabolas: an array of shape (2 or 3, 1025), flattened in C order."""
     at_start, at_end = deficits.here > 0.0, deficits.there > 0.0
     falling, rising = deficits.select(at_start & ~at_end), deficits.select(~at_start & at_end)
     # The loss of a falling row ends on the line: `ends` is the number of grid points before its end. The loss

@@ -253,7 +253,8 @@ def _make_cell(
     name = plan.columns[column]
     low, high = columns.low[features], columns.high[features]
     if len(features) and not np.isnan(low).any():
-        # If a range is divided several times, a cell is the intersection of one interval per division.
+        # A column may be divided into intervals in several ways. A cell is the intersection of one interval
+        # of each.
         interval = float(low.max()), float(high.min())
         return Cell(_label_interval(name, interval, are_whole=are_whole), count, *interval)
     labels = [_remove_name(plan.feature_names[feature], name) for feature in features.tolist()]

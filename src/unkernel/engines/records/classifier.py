@@ -182,14 +182,14 @@ class RecordClassifier(RecordAnswers, CompiledEstimator, RestoredObject):
         return BoundRecord(self, shared)
 
     def with_threshold(self, threshold: float | Threshold | None) -> RecordClassifier:
-        """Return the same classifier with another threshold, which is stored in files.
+        """Return a copy with another decision threshold, which is saved with the model.
 
         Parameters
         ----------
         threshold : float, Threshold or None
-            The smallest probability of ``classes_[1]`` for which this class is predicted; a
-            :class:`~unkernel.models.Threshold` for the other class, or for scores; None to predict as without
-            a threshold.
+            The smallest probability of ``classes_[1]`` for which this class is predicted. A
+            :class:`~unkernel.models.Threshold` applies to the other class, or to scores instead of
+            probabilities. None removes the threshold.
 
         Returns
         -------

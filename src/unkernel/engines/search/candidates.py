@@ -210,7 +210,7 @@ def measure(engine: Any, rows: Any, seconds: float = _SECONDS_PER_REPETITION) ->
 
 
 def _time_scoring(engine: Any, rows: Any) -> float:
-    """Return the CPU time of all threads: the core scores large batches in another thread."""
+    """Return the CPU time of all threads; the core scores large batches in threads of its own."""
     begin = time.process_time()
     engine.score(rows, 1)
     return time.process_time() - begin

@@ -194,7 +194,7 @@ def _restore_lexicon(file: str, prefix: str, arrays: Arrays) -> tuple[list[str],
 
 
 def _restore_certain(file: str, prefix: str, arrays: Arrays) -> CertainClasses:
-    # Files of earlier versions have no certain words.
+    # Files of earlier versions do not store the words whose class is certain.
     if f"{prefix}.words" not in arrays:
         return CertainClasses([], np.zeros(0, np.int32), np.zeros(0, np.int32))
     integers = [np.dtype("<i4")]
