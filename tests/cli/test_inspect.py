@@ -221,3 +221,12 @@ def test_bad_files_of_names_are_refused(run, model_file, tmp_path, content, reas
 def test_an_empty_file_of_names_is_refused(run, model_file, tmp_path):
     (tmp_path / "names").write_bytes(b"")
     assert "1 and 2" in run("inspect", model_file, "--top", "1", "--features", tmp_path / "names").out
+
+
+def test_a_damaged_file_is_reported_before_options_that_do_not_apply(run, model_file, tmp_path):
+    damaged = tmp_path / "damaged.uk"
+    damaged.write_bytes(model_file.read_bytes()[:200])
+    (tmp_path / "data.csv").write_text("a\n1\n")
+    error = run("inspect", damaged, "--data", tmp_path / "data.csv").error()
+    assert "damaged.uk" in error and "--data" not in error
+    assert "--data is for" in run("inspect", model_file, "--data", tmp_path / "data.csv").error()

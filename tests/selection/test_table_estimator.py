@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import is_classifier, is_regressor
+from sklearn.exceptions import DataConversionWarning
 from sklearn.metrics import log_loss
 from sklearn.model_selection import cross_val_score
 
@@ -138,11 +140,20 @@ def test_the_task_can_be_chosen(people: Any) -> None:
         ([["a", "b"], ["a"]] * 6, "one dimension"),
         ([["a"], ["b"]] * 6, "one dimension"),
         (["a", "b"], "X has 12 records, and y has 2 targets"),
+        (np.arange(12).astype("datetime64[D]"), "y contains dates: convert them to numbers"),
     ],
 )
 def test_targets_that_nothing_can_be_learned_from_are_refused(y: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         TableEstimator().fit({"x": list(range(12))}, y)
+
+
+def test_a_table_of_one_column_and_exact_numbers_are_targets() -> None:
+    X = {"x": list(range(40))}
+    with pytest.warns(DataConversionWarning):
+        assert TableEstimator().fit(X, np.arange(40).reshape(-1, 1)).task_ == "numbers"
+    prices = [Decimal(k) / 4 for k in range(40)]
+    assert TableEstimator().fit(X, prices).task_ == "numbers"
 
 
 def test_texts_are_refused_as_numbers_and_few_records_at_all(people: Any) -> None:

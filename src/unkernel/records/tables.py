@@ -49,7 +49,10 @@ def get_column_names(X: Any) -> list[str] | None:
 def _check_names(names: list[Any]) -> None:
     for name in names:
         if not isinstance(name, str):
-            raise TypeError(f"the names of columns must be strings, and there is {name!r}")
+            raise TypeError(
+                f"the names of columns must be strings, and there is {name!r}: rename the columns, for a "
+                "data frame by frame.columns = frame.columns.astype(str)"
+            )
     if len(set(names)) < len(names):
         repeated = next(name for name in names if names.count(name) > 1)
         raise ValueError(f"two columns have the name {repeated!r}")

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
+from decimal import Decimal
+from fractions import Fraction
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils import column_or_1d
 
 Task = Literal["classes", "numbers"]
 TASKS = ("auto", "classes", "numbers")
@@ -31,10 +34,14 @@ def check_targets(y: Any, task: str) -> NDArray[Any]:
         raise ValueError(
             "y must have one dimension; fit one estimator per label if records have several"
         ) from None
+    if targets.ndim == 2 and targets.shape[1] == 1 and not isinstance(y, list | tuple):  # lists may be labels
+        targets = column_or_1d(targets, warn=True)
     if targets.ndim != 1:
         raise ValueError(f"y must have one dimension, got an array of shape {targets.shape}")
     if targets.dtype.kind == "O":
         targets = _convert_objects(targets)
+    if targets.dtype.kind in "Mm":
+        raise ValueError("y contains dates: convert them to numbers, such as days since the first date")
     if targets.dtype.kind == "f" and not np.isfinite(targets).all():
         row = int(np.flatnonzero(~np.isfinite(targets))[0])
         raise ValueError(f"y[{row}] is {targets[row]}: leave out records without a finite target")
@@ -65,5 +72,7 @@ def _convert_objects(targets: NDArray[Any]) -> NDArray[Any]:
             raise ValueError(
                 f"y[{row}] is a {type(value).__name__}: fit one estimator per label if records have several"
             )
+    if all(isinstance(value, Decimal | Fraction) for value in targets):
+        return targets.astype(np.float64)
     converted = np.array(targets.tolist())
     return targets.astype(str) if converted.dtype.kind in "OU" else converted

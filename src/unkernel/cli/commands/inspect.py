@@ -59,7 +59,9 @@ def inspect(
     [dim]$[/dim] unkernel inspect parser.uk --top 20
     [dim]$[/dim] unkernel inspect model.uk --json | jq .conjunctions_by_order
     """  # noqa: D301 (Click keeps the lines after a backspace as they are)
-    if not is_records(model):
+    if data is not None and not is_records(model):
+        if not is_parser(model):
+            open_model(model, "inspect")  # a damaged file is reported before an option that does not apply
         refuse_options(model, {"--data": data}, RECORDS_ONLY)
     if is_parser(model):
         from unkernel.cli.inputs.decisions import inspect_parser
