@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import lru_cache, partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,11 +16,12 @@ from unkernel.engines.tables import builders
 from unkernel.engines.tables.builders import Head, Machine, is_linear_of_pairs, simplify
 from unkernel.models import ConjunctionModel, KernelModel, LinearModel
 from unkernel.models.joint_conjunctions import square_constant
-from unkernel.models.numbering import encode
+from unkernel.models.numbering import encode_choices
 from unkernel.models.pair_coefficients import PairCoefficients
 
 Model = KernelModel | LinearModel | ConjunctionModel
 _MAX_CONJUNCTIONS = 5_000_000
+_MAX_KEPT_CHOICES = 10_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,27 +43,37 @@ class RowContributions:
     intercept: NDArray[np.float64]
 
 
+Split = Callable[[NDArray[np.int64], NDArray[np.float64]], RowContributions]
+
+
+def make_split(model: Model) -> Split:
+    """Return a function of the ascending columns and nonzero values of a row that computes its contributions.
+
+    What all rows share is computed once.
+    """
+    model = simplify(model)
+    split_scores: Split
+    if isinstance(model, LinearModel):
+        split_scores = partial(_split_linear_scores, model)
+    elif isinstance(model, ConjunctionModel):
+        split_scores = ConjunctionSplitter(model).split
+    else:
+        split_scores = partial(_split_kernel_scores, model)
+
+    def split(columns: NDArray[np.int64], values: NDArray[np.float64]) -> RowContributions:
+        with np.errstate(over="ignore", invalid="ignore"):  # the total is checked below
+            contributions = split_scores(columns, values)
+            total = contributions.values.sum(axis=0) + contributions.intercept
+        if not np.isfinite(total).all():
+            raise ValueError("a score is not finite: the values are too large for the kernel; scale them")
+        return contributions
+
+    return split
+
+
 def compute_binary_contributions(model: Model, columns: NDArray[np.int64]) -> RowContributions:
     """Compute the contributions for a row that has the value 1 in the given ascending columns."""
-    return compute_contributions(model, columns, np.ones(len(columns)))
-
-
-def compute_contributions(
-    model: Model, columns: NDArray[np.int64], values: NDArray[np.float64]
-) -> RowContributions:
-    """Compute the contributions for a row, given by its ascending columns and nonzero values."""
-    model = simplify(model)
-    with np.errstate(over="ignore", invalid="ignore"):  # the total is checked below
-        if isinstance(model, LinearModel):
-            contributions = _split_linear_scores(model, columns, values)
-        elif isinstance(model, ConjunctionModel):
-            contributions = _split_conjunction_scores(model, columns, values)
-        else:
-            contributions = _split_kernel_scores(model, columns, values)
-        total = contributions.values.sum(axis=0) + contributions.intercept
-    if not np.isfinite(total).all():
-        raise ValueError("a score is not finite: the values are too large for the kernel; scale them")
-    return contributions
+    return make_split(model)(columns, np.ones(len(columns)))
 
 
 def _split_linear_scores(
@@ -128,54 +141,85 @@ def _replace_vectors(model: KernelModel, vectors: CsrRows) -> KernelModel:
     )
 
 
-def _split_conjunction_scores(
-    model: ConjunctionModel, columns: NDArray[np.int64], values: NDArray[np.float64]
-) -> RowContributions:
-    ranks, x = _rank_row(model, columns, values)
-    is_binary_row = bool((values == 1.0).all())  # then every conjunction contributes its weight
-    size = len(ranks) + (0 if model.sets else model.degree)
-    if sum(math.comb(size, k) for k in range(1, model.degree + 1)) > _MAX_CONJUNCTIONS:
-        raise ValueError(f"a row of {len(ranks):,} features has too many conjunctions to be explained")
-    columns_of_sizes, values_of_sizes = [], []
-    for order in range(1, model.degree + 1):
-        combinations = _list_combinations(len(ranks), order, model.sets)
-        padded = np.full((len(combinations), 3), -1, np.int64)
-        padded[:, :order] = ranks[combinations]
-        keys = encode(padded, model.degree, model.sets)
+class ConjunctionSplitter:
+    """Looks up the conjunctions of rows in a model of conjunctions.
+
+    Parameters
+    ----------
+    model : ConjunctionModel
+        The model.
+    """
+
+    def __init__(self, model: ConjunctionModel) -> None:
+        self._model = model
+        self._ranks = np.argsort(model.columns)
+        self._columns = model.columns[self._ranks]  # ascending
+
+    def split(self, columns: NDArray[np.int64], values: NDArray[np.float64]) -> RowContributions:
+        """Return the contributions for a row, given by its ascending columns and nonzero values."""
+        model = self._model
+        ranks, x = self._rank_row(columns, values)
+        choices = _list_choices(len(ranks), model.degree, model.sets)
+        keys = encode_choices(ranks, model.degree, model.sets, choices)
         positions = np.searchsorted(model.keys, keys)
-        is_stored = positions < len(model.keys)
-        is_stored[is_stored] = model.keys[positions[is_stored]] == keys[is_stored]
-        columns_of_sizes.append(np.where(padded >= 0, model.columns[np.maximum(padded, 0)], -1)[is_stored])
-        factors = (
-            np.ones(int(is_stored.sum()))
-            if is_binary_row
-            else _compute_factors(model, x[combinations[is_stored]])
-        )
-        values_of_sizes.append(model.weights[positions[is_stored]] * factors[:, None])
-    return RowContributions(
-        np.concatenate(columns_of_sizes), np.concatenate(values_of_sizes), model.intercept
-    )
+        if len(model.keys):
+            positions = np.minimum(positions, len(model.keys) - 1)
+            stored = np.flatnonzero(model.keys[positions] == keys)
+        else:
+            stored = np.empty(0, np.int64)
+        chosen = choices[stored]
+        weights = model.weights[positions[stored]]
+        if not (values == 1.0).all():  # otherwise every conjunction contributes its weight
+            weights = weights * self._compute_row_factors(x, chosen)[:, None]
+        # The index -1, which pads the choices, selects the last element.
+        return RowContributions(np.append(model.columns[ranks], -1)[chosen], weights, model.intercept)
+
+    def _rank_row(
+        self, columns: NDArray[np.int64], values: NDArray[np.float64]
+    ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """Return the ranks of a row's columns in the model, in descending order, and their values."""
+        if not len(self._columns):
+            return np.empty(0, np.int64), np.empty(0)
+        places = np.minimum(np.searchsorted(self._columns, columns), len(self._columns) - 1)
+        known = np.flatnonzero(self._columns[places] == columns)
+        ranks = self._ranks[places[known]]
+        descending = np.argsort(-ranks)
+        return ranks[descending], values[known[descending]]
+
+    def _compute_row_factors(self, x: NDArray[np.float64], chosen: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return the factor of each chosen conjunction's weight; `x` has the values of the ranks."""
+        factors = np.ones(len(chosen))
+        orders = (chosen >= 0).sum(axis=1)
+        for order in range(1, self._model.degree + 1):
+            is_of_order = orders == order
+            factors[is_of_order] = _compute_factors(self._model, x[chosen[is_of_order, :order]])
+        return factors
 
 
-def _rank_row(
-    model: ConjunctionModel, columns: NDArray[np.int64], values: NDArray[np.float64]
-) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Return the ranks of a row's columns in the model, in descending order, and their values."""
-    order = np.argsort(model.columns)
-    if not len(order):
-        return np.empty(0, np.int64), np.empty(0)
-    positions = np.minimum(np.searchsorted(model.columns, columns, sorter=order), len(order) - 1)
-    ranks = order[positions]
-    is_known = model.columns[ranks] == columns
-    descending = np.argsort(-ranks[is_known])
-    return ranks[is_known][descending], values[is_known][descending]
+def _list_choices(count: int, degree: int, sets: bool) -> NDArray[np.int64]:
+    """Return the ascending choices of 1 to `degree` out of `count` positions, padded with -1.
+
+    Positions may repeat unless `sets`.
+    """
+    size = count if sets else count + degree
+    number = sum(math.comb(size, k) for k in range(1, degree + 1))
+    if number > _MAX_CONJUNCTIONS:
+        raise ValueError(f"a row of {count:,} features has too many conjunctions to be explained")
+    return (_keep_choices if number <= _MAX_KEPT_CHOICES else _make_choices)(count, degree, sets)
 
 
-def _list_combinations(count: int, order: int, sets: bool) -> NDArray[np.int64]:
-    """Return all ascending choices of `order` out of `count` positions; unless `sets`, they may repeat."""
+def _make_choices(count: int, degree: int, sets: bool) -> NDArray[np.int64]:
     choose = itertools.combinations if sets else itertools.combinations_with_replacement
-    flat = np.fromiter(itertools.chain.from_iterable(choose(range(count), order)), np.int64)
-    return flat.reshape(-1, order)
+    parts = []
+    for order in range(1, degree + 1):
+        flat = np.fromiter(itertools.chain.from_iterable(choose(range(count), order)), np.int64)
+        chosen = flat.reshape(-1, order)
+        parts.append(np.pad(chosen, ((0, 0), (0, degree - order)), constant_values=-1))
+    return np.concatenate(parts)
+
+
+# Most rows of a table have the same number of features.
+_keep_choices = lru_cache(maxsize=64)(_make_choices)
 
 
 def _compute_factors(model: ConjunctionModel, x: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from unkernel.data.frames import frame_of
 from unkernel.data.repr_html import HtmlRepr
 from unkernel.data.rows.csr import canonical_rows, is_sparse
-from unkernel.engines.explain.contributions import Model, compute_contributions
+from unkernel.engines.explain.contributions import Model, Split
 from unkernel.engines.tables.builders import Head, Machine, build_expanded, is_linear_of_pairs, simplify
 from unkernel.engines.tables.compiled_tables import CONJUNCTIONS, Tables
 from unkernel.models import ConjunctionModel, Decision, KernelModel, LinearModel
@@ -243,12 +243,22 @@ class Explanation(HtmlRepr):
 # --- One row ------------------------------------------------------------------------------------------
 
 
-def explain(model: Model, row: Any, top: int | None, *, of: Any = None, names: Any = None) -> Explanation:
-    """Return the conjunctions of a row, largest contributions first; see ``CompiledClassifier.explain``."""
+def explain(
+    model: Model,
+    row: tuple[NDArray[np.int64], NDArray[np.float64]],
+    split: Split,
+    top: int | None,
+    *,
+    of: Any = None,
+    names: Any = None,
+) -> Explanation:
+    """Return the conjunctions of a row, largest contributions first; see ``CompiledClassifier.explain``.
+
+    The row is given by its ascending columns and nonzero values; `split` is the model's :func:`make_split`.
+    """
     if top is not None and (isinstance(top, bool) or not isinstance(top, Integral) or top < 0):
         raise ValueError(f"top must be a number of conjunctions, or None for all, got {top!r}")
-    columns, values = _read_row(row, model)
-    all_contributions = compute_contributions(model, columns, values)
+    all_contributions = split(*row)
     intercept, contributed = all_contributions.intercept, all_contributions.values
     total = intercept + contributed.sum(axis=0)
     comparison = choose_comparison(model.decision, total, of)
@@ -258,8 +268,10 @@ def explain(model: Model, row: Any, top: int | None, *, of: Any = None, names: A
     shown = order[:top]
     feature_names = get_feature_names(model) if names is None else names
     listed = [
-        _make_contribution(all_contributions.columns[index], contributed[index], feature_names)
-        for index in shown.tolist()
+        _make_contribution(columns, values, feature_names)
+        for columns, values in zip(
+            all_contributions.columns[shown].tolist(), contributed[shown].tolist(), strict=True
+        )
     ]
     return Explanation(
         score=_to_python(total),
@@ -327,13 +339,14 @@ def _to_python(values: NDArray[np.float64]) -> float | list[float]:
     return numbers[0] if len(numbers) == 1 else numbers
 
 
-def _make_contribution(columns: NDArray[np.int64], values: NDArray[np.float64], names: Any) -> Contribution:
-    features = _list_features(columns)
-    return Contribution(features, tuple(_name_feature(f, names) for f in features), _to_python(values))
+def _make_contribution(padded: list[int], values: list[float], names: Any) -> Contribution:
+    features = _list_features(padded)
+    value = values[0] if len(values) == 1 else values
+    return Contribution(features, tuple([_name_feature(f, names) for f in features]), value)
 
 
-def _list_features(padded: NDArray[np.int64]) -> tuple[int, ...]:
-    return tuple(sorted(column for column in padded.tolist() if column >= 0))
+def _list_features(padded: list[int]) -> tuple[int, ...]:
+    return tuple(sorted([column for column in padded if column >= 0]))
 
 
 def _name_feature(feature: int, names: Any) -> str:
@@ -343,7 +356,7 @@ def _name_feature(feature: int, names: Any) -> str:
         return str(feature)
 
 
-def _read_row(row: Any, model: Model) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+def read_row(row: Any, model: Model) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """Return the nonzero columns of a row in ascending order, and their values."""
     if hasattr(row, "to_numpy"):  # a pandas row lists values, not columns
         row = np.atleast_2d(row.to_numpy())
@@ -410,7 +423,7 @@ def list_heaviest(model: Model, tables: Tables | None, top: Any) -> list[Heavy]:
         weight = float(weights[index, score])
         if weight == 0:
             break
-        features = _list_features(columns[index])
+        features = _list_features(columns[index].tolist())
         label = AND.join(_name_feature(feature, names) for feature in features)
         for_class, against, signed = find_supported_class(model.decision, int(score), weight)
         heaviest.append(Heavy(label, signed, for_class, features, against))

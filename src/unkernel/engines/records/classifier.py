@@ -244,8 +244,11 @@ class RecordClassifier(RecordAnswers, CompiledEstimator, RestoredObject):
             The contributions, with the names and values of the record.
         """
         ids, values = self.plan.encode_one(record)
-        row = dict(zip(ids.tolist(), values.tolist(), strict=True))
-        return self.classifier.explain(row, top, of=of, names=self.plan.feature_names)
+        order = np.argsort(ids)
+        order = order[values[order] != 0]
+        return self.classifier._explain_columns(
+            ids[order].astype(np.int64), values[order], top, of=of, names=self.plan.feature_names
+        )
 
     explain = explain_one
 

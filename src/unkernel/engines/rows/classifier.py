@@ -28,6 +28,7 @@ from unkernel.models.model_files import COMPILED, model_part
 from unkernel.models.model_rows import check_width
 
 if TYPE_CHECKING:
+    from unkernel.engines.explain.contributions import Split
     from unkernel.engines.explain.explanation import Explanation, Heavy
 
 Model = KernelModel | LinearModel | ConjunctionModel
@@ -413,15 +414,36 @@ class CompiledClassifier(LinearWeights, CompiledEstimator):
         ValueError
             If the engine is ``"pruned"``, whose scores are approximate.
         """
+        from unkernel.engines.explain.explanation import read_row
+
+        self._check_names(row)
+        return self._explain_columns(*read_row(row, self._checked_model), top, of=of, names=names)
+
+    def _explain_columns(
+        self,
+        columns: NDArray[np.int64],
+        values: NDArray[np.float64],
+        top: int | None,
+        *,
+        of: Any = None,
+        names: Any = None,
+    ) -> Explanation:
+        """Explain the score of a row, given by its ascending columns and nonzero values."""
+        from unkernel.engines.explain.explanation import explain
+
         if not self.exact:
             raise ValueError(
                 "a pruned classifier answers approximately, so its contributions would not add up; explain "
                 "with the exact model: unkernel.compile(fast.model)"
             )
-        from unkernel.engines.explain.explanation import explain
+        return explain(self._checked_model, (columns, values), self._split, top, of=of, names=names)
 
-        self._check_names(row)
-        return explain(self._checked_model, row, top, of=of, names=names)
+    @cached_property
+    def _split(self) -> Split:
+        """Computes the contributions to the scores of a row."""
+        from unkernel.engines.explain.contributions import make_split
+
+        return make_split(self._checked_model)
 
     def heaviest(self, top: int = 10) -> list[Heavy]:
         """List the features and conjunctions with the largest weights.
