@@ -7,6 +7,7 @@
 PYTHON ?= python3
 JOBS ?= $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 PYTEST_FLAGS ?= -q
+PYTEST_MARKS ?= not slow and not docs and not hostile
 # One process more than processors, since many tests wait for others that they started; the tests of a file stay
 # together, so that they share what its fixtures have made.
 PYTEST = $(BIN)/python -m pytest -n $$(($(JOBS) + 1)) --dist loadfile $(PYTEST_FLAGS)
@@ -43,10 +44,10 @@ help: ## show this list
 demo: $(STAMPS)/package $(STAMPS)/demo ## build and install into .venv, then show what unkernel does
 	@$(BIN)/python examples/demo.py
 
-test: test-python native ## all tests that take seconds: Python and native
+test: test-python native ## the Python and native tests that need no data and no signals
 
 test-python: $(STAMPS)/package $(STAMPS)/test
-	$(PYTEST) -m "not slow and not docs and not hostile"
+	$(PYTEST) -m "$(PYTEST_MARKS)"
 
 test-hostile: $(STAMPS)/package $(STAMPS)/test ## signals, kills, full disks, damaged and odd files
 	$(PYTEST) -m "hostile and not slow"
