@@ -55,7 +55,7 @@ def run_pytest(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-@pytest.mark.parametrize("options", [(), ("-n", "2")], ids=["one process", "two processes"])
+@pytest.mark.parametrize("options", [pytest.param((), marks=pytest.mark.slow), ("-n", "1")])
 def test_unexpected_skips_fail(tmp_path: Path, options: tuple[str, ...]) -> None:
     (tmp_path / "test_some.py").write_text(SKIPPED_TESTS)
     completed = run_pytest(tmp_path, *options)
@@ -68,7 +68,7 @@ def test_unexpected_skips_fail(tmp_path: Path, options: tuple[str, ...]) -> None
     assert "could not import 'no_such_library'" in completed.stdout
 
 
-@pytest.mark.parametrize("options", [(), ("-n", "2")], ids=["one process", "two processes"])
+@pytest.mark.parametrize("options", [(), pytest.param(("-n", "1"), marks=pytest.mark.slow)])
 def test_unexpected_skips_of_whole_files_fail(tmp_path: Path, options: tuple[str, ...]) -> None:
     (tmp_path / "test_some.py").write_text("import pytest; pytest.importorskip('no_such_library')")
     completed = run_pytest(tmp_path, *options)

@@ -35,9 +35,14 @@ def layers() -> list[list[str]]:
     return [[room.strip() for room in layer.split("|")] for layer in contract["layers"]]
 
 
+@functools.cache
+def syntax_of(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
 def strings(path: Path) -> Iterator[tuple[int, str]]:
     """Yield the string constants of a file that are not docstrings."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+    tree = syntax_of(path)
     docstrings = {
         id(node.body[0].value)
         for node in ast.walk(tree)
@@ -123,7 +128,7 @@ def imports(path: Path) -> Iterator[tuple[str, str | None]]:
             yield from ((name.name, None) for name in node.names)
         elif isinstance(node, ast.ImportFrom):
             yield from ((str(node.module), name.name) for name in node.names)
-        only_types = isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+        only_types = isinstance(node, ast.If) and getattr(node.test, "id", None) == "TYPE_CHECKING"
         for child in node.orelse if only_types else ast.iter_child_nodes(node):
             yield from visit(child)
 

@@ -41,6 +41,7 @@ def problems(folder: Path, file: str, text: str) -> list[str]:
     return [line.removeprefix(str(path)) for line in lines]
 
 
+@pytest.mark.slow
 def test_the_core_passes_the_check() -> None:
     assert check_includes.main([]) == 0
 
@@ -192,6 +193,7 @@ def faults_of_names(folder: Path, file: str, text: str) -> list[str]:
     return [line.removeprefix(f"{folder / file}:") for line in check_names.check(folder, HEIGHT)]
 
 
+@pytest.mark.slow
 def test_the_package_passes_the_check_of_names() -> None:
     assert check_names.main([]) == 0
 

@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 TESTS = Path(__file__).parent
 
 IMPORT_ALL = """
@@ -78,6 +80,7 @@ sys.exit(main(["parse", sys.argv[1], "-"]))
 """
 
 
+@pytest.mark.slow
 def test_models_are_trained_saved_and_loaded(tmp_path: Path) -> None:
     completed = run(TRAIN_AND_SAVE, str(tmp_path))
     assert completed.returncode == 0, completed.stderr

@@ -10,6 +10,8 @@ import pandas as pd
 import pytest
 from pandas.api.types import is_numeric_dtype
 
+from reference.selection import slow_after
+
 OF_SCIKIT_LEARN = {"breast_cancer", "wine", "digits", "diabetes"}
 
 
@@ -127,7 +129,8 @@ def houses(tables_data):
     return {kind: (table, table.load()) for kind, table in tables.items()}
 
 
-@pytest.mark.parametrize("kind", ["numbers", "classes"])
+@pytest.mark.parametrize("kind", slow_after(1, ["classes", "numbers"]))
+@pytest.mark.slow
 def test_contenders_are_judged_by_the_same_measures(houses, kind):
     import tables
     import tables_contenders

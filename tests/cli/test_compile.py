@@ -10,6 +10,7 @@ import sys
 import numpy as np
 import pytest
 
+from reference.selection import slow_after
 from unkernel import compile, load, read_model, read_svmlight
 from unkernel.cli.options import shared_options as _options
 from unkernel.engines.search.options import ENGINES
@@ -202,7 +203,9 @@ needs_matplotlib = pytest.mark.skipif(
 
 
 @needs_matplotlib
-@pytest.mark.parametrize(("suffix", "begin"), [("png", b"\x89PNG"), ("svg", b"<?xml"), ("PDF", b"%PDF")])
+@pytest.mark.parametrize(
+    ("suffix", "begin"), slow_after(1, [("PDF", b"%PDF"), ("png", b"\x89PNG"), ("svg", b"<?xml")])
+)
 def test_a_plot(run, golden, tmp_path, suffix, begin):
     plot = tmp_path / f"$tried_{suffix}$.{suffix}"
     result = run("compile", golden / "libsvm-poly2.model", "-o", tmp_path / "m.uk", "--plot", plot, "--json")

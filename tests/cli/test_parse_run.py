@@ -265,6 +265,7 @@ def test_sentences_are_answered_while_the_pipe_stays_open(model, bank):
 
 
 @pytest.mark.skipif("UNKERNEL_SANITIZER" in os.environ, reason="sanitizers keep freed memory for a while")
+@pytest.mark.hostile
 def test_an_endless_stream_is_parsed_in_bounded_memory(model, bank):
     """Memory after 25 MB of input is at most 30 MB above that at the first answer."""
     process, text = start_process(model, "-q", "-j", "1"), bank.read_bytes()
@@ -292,6 +293,7 @@ def test_an_endless_stream_is_parsed_in_bounded_memory(model, bank):
     assert peak_memory - first_memory < 30e6
 
 
+@pytest.mark.hostile
 def test_a_closed_pipe_ends_the_command_quietly(model, tmp_path):
     """The pipe closes early, as in ``unkernel parse … | head``."""
     (tmp_path / "in").write_text(treebank(1000, 0))
@@ -318,12 +320,14 @@ def test_an_interrupt_ends_the_command(model, bank, tmp_path, output):
 
 
 @pytest.mark.skipif(not Path("/dev/full").is_char_device(), reason="there is no /dev/full")
+@pytest.mark.hostile
 def test_a_full_disk_is_reported(model, bank):
     with Path("/dev/full").open("wb") as full:
         code, _, err = finish(start_process(model, bank, stdout=full))
     assert (code, err) == (2, "unkernel: error: No space left on device\n")
 
 
+@pytest.mark.hostile
 def test_a_terminal_shows_the_progress_of_training(bank, tmp_path):
     command = [
         *COMMAND[:-1],

@@ -17,6 +17,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 
+@pytest.mark.slow
 def test_a_page_about_a_model_of_rows(run, model_file, test_file, tmp_path):
     page = tmp_path / "report.html"
     outcome = run("report", model_file, "--test", test_file, "-o", page, "--json").json
@@ -42,6 +43,7 @@ def test_a_page_about_a_model_of_records(run, people_model, people_file, tmp_pat
     assert any("a false negative 5" in words for words in texts["p"])
 
 
+@pytest.mark.slow
 def test_models_side_by_side(run, model_file, train_file, test_file, tmp_path):
     other_model, page = tmp_path / "odds.uk", tmp_path / "compare.html"
     assert run("train", "logistic", train_file, "-o", other_model, "-q").code == 0

@@ -56,6 +56,7 @@ def test_trains_like_the_estimator(run, folder, tmp_path):
     assert result.json["words"] == BANK.n_words
 
 
+@pytest.mark.slow
 def test_trains_with_clusters_and_a_beam(run, folder, tmp_path):
     """Clusters come from a text and the treebank, or from a file."""
     train, out = folder / "train.conllu", tmp_path / "wide.uk"

@@ -134,6 +134,7 @@ def test_interrupted_trainings_say_how_to_resume(hard_training, tmp_path):
     assert {path.name for path in tmp_path.iterdir()} == {"rows.svm", "rows.svm.rows", "kept"}
 
 
+@pytest.mark.hostile
 def test_a_checkpoint_of_other_rows_is_refused(run, hard_training, linear_files, tmp_path):
     process = started(hard_training, tmp_path / "kept")
     process.kill()

@@ -235,7 +235,7 @@ def many_rows(kind, rng, rows):
 @pytest.mark.filterwarnings("ignore:Changing the sparsity structure")
 @pytest.mark.parametrize("kind", ["hinge", "squared_hinge", "ordinal", "f1"])
 def test_threads_do_not_change_a_bit(kind):
-    X, oracle = many_rows(kind, np.random.default_rng(13), 40_000)
+    X, oracle = many_rows(kind, np.random.default_rng(13), 20_000)
     runs = [
         minimise(pack(X, threads=threads), oracle, threads=threads, C=1e-3, tolerance=1e-2, intercept=1.0)
         for threads in (1, 2, 3)

@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from sklearn.metrics import roc_auc_score
 
 from reference import cutting_planes as reference
+from reference.selection import few_examples, parametrize_pairs, slow_after
 from unkernel import _core
 
 KINDS = ["hinge", "squared_hinge", "ordinal", "f1", "precision", "break_even"]
@@ -155,7 +156,7 @@ def at(start, target, step):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=25, print_blob=True)
+@few_examples(10, print_blob=True)
 @given(st.data())
 def test_cuts_equal_those_of_the_twin(kind, data):
     case = data.draw(cases(kind))
@@ -168,7 +169,7 @@ def test_cuts_equal_those_of_the_twin(kind, data):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=25, print_blob=True)
+@few_examples(10, print_blob=True)
 @given(st.data())
 def test_cuts_at_extreme_scores_equal_those_of_the_twin(kind, data):
     """Huge and tiny scores, and scores next to the margin: risks lose digits by cancellation, cuts do not."""
@@ -180,7 +181,7 @@ def test_cuts_at_extreme_scores_equal_those_of_the_twin(kind, data):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=25, print_blob=True)
+@few_examples(10, print_blob=True)
 @given(st.data())
 def test_cuts_hold_everywhere(kind, data):
     case = data.draw(cases(kind))
@@ -203,7 +204,7 @@ def test_cuts_hold_everywhere(kind, data):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=25, print_blob=True)
+@few_examples(10, print_blob=True)
 @given(st.data())
 def test_values_and_slopes_along_a_line(kind, data):
     case = data.draw(cases(kind))
@@ -220,7 +221,7 @@ def test_values_and_slopes_along_a_line(kind, data):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("step", [-0.7, 0.0, 0.31, 1.0, 1.9])
+@pytest.mark.parametrize("step", slow_after(2, [-0.7, 0.31, 0.0, 1.0, 1.9]))
 def test_slopes_equal_finite_differences(kind, step):
     """Random scores have no kink within 1e-6 of the step."""
     rng = np.random.default_rng(5)
@@ -436,7 +437,7 @@ def test_cuts_from_bins_are_within_the_allowed_distance(ranks, spread):
             assert exact.along(elsewhere, elsewhere, 0.0, 1)[0] >= offset - c @ elsewhere - 1e-12 * size
 
 
-@settings(max_examples=25, print_blob=True)
+@few_examples(10, print_blob=True)
 @given(st.data())
 def test_counted_pairs_equal_those_of_the_twin(data):
     drawn_ranking = data.draw(rankings())
@@ -450,7 +451,7 @@ def test_counted_pairs_equal_those_of_the_twin(data):
     )
 
 
-@settings(max_examples=25, print_blob=True)
+@few_examples(10, print_blob=True)
 @given(
     st.lists(st.tuples(st.booleans(), QUARTERS, st.sampled_from([0.5, 1.0, 3.0])), min_size=2, max_size=40)
 )
@@ -472,9 +473,7 @@ def test_weights_stand_for_repeated_rows():
     assert weighted.oracle.along(scores, scores, 0.0, 1)[0] == pytest.approx(expected)
 
 
-@pytest.mark.parametrize("accuracy", [1e-2, 1e-5, 1e-9])
-@pytest.mark.parametrize("width", [1.0, 3.0, 65.0, 300.0, 1e6])
-@pytest.mark.parametrize("count", [2, 13, 600, 5000])
+@parametrize_pairs(count=[2, 13, 600, 5000], width=[1.0, 3.0, 65.0, 300.0, 1e6], accuracy=[1e-2, 1e-5, 1e-9])
 def test_cuts_from_bins_agree_with_sorting_and_fall_back_to_it(width, accuracy, count):
     """Bins that are too coarse are refined; if too many would be needed, scores are sorted."""
     rng = np.random.default_rng(count)

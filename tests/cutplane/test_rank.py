@@ -8,7 +8,7 @@ import warnings
 import numpy as np
 import pytest
 import sklearn
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.base import clone
@@ -22,6 +22,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import unkernel
 from reference import cutting_planes as reference
 from reference.rankings import EXACT, listed_pairs, make_ranking, solve_pairs
+from reference.selection import few_examples
 from unkernel import CuttingPlaneSVC, RankSVM, load
 from unkernel.cutplane import ordered_pairs
 
@@ -52,7 +53,7 @@ def test_objective_equals_that_of_listed_pairs(groups, weighted, pair_weight):
     assert ranker.score(X, y, qid, weights) == pytest.approx(ordered / all_pairs, rel=1e-9)
 
 
-@settings(deadline=None, max_examples=20, print_blob=True)
+@few_examples(8, print_blob=True)
 @given(
     seed=st.integers(0, 2**32 - 1), rows=st.integers(3, 25), C=st.floats(1e-3, 10), groups=st.integers(0, 3)
 )

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from reference import cutting_planes as reference
 from reference.rankings import EXACT, listed_pairs, make_ranking, solve_pairs
+from reference.selection import few_examples
 from unkernel import RankSVM
 from unkernel.cutplane.rankings import encode_ranking
 
@@ -34,7 +35,7 @@ def test_objective_equals_that_of_listed_pairs(weighted):
     assert ranker.score(X, y, qid, weights) == pytest.approx(ordered / all_pairs, rel=1e-9)
 
 
-@settings(max_examples=25, print_blob=True)
+@few_examples(10, print_blob=True)
 @given(
     y=st.lists(st.sampled_from([0, 1, 2, 2.5, 4]), min_size=1, max_size=6),
     seed=st.integers(0, 2**32 - 1),

@@ -6,7 +6,7 @@ import pickle
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.base import clone
@@ -21,17 +21,20 @@ import unkernel
 import unkernel.cutplane.svc as svc_module
 from reference import cutting_planes as reference
 from reference.linear_problems import EXACT, large_problem, make_problem, regulariser
+from reference.selection import few_examples
 from unkernel import CuttingPlaneSVC, FormatError
 
 
-@parametrize_with_checks(
-    [
-        CuttingPlaneSVC(),
-        CuttingPlaneSVC(loss="squared_hinge", class_weight="balanced"),
-        CuttingPlaneSVC(solver="dual"),
-    ],
-)
+@parametrize_with_checks([CuttingPlaneSVC()])
 def test_passes_the_estimator_checks_of_scikit_learn(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.slow
+@parametrize_with_checks(
+    [CuttingPlaneSVC(loss="squared_hinge", class_weight="balanced"), CuttingPlaneSVC(solver="dual")]
+)
+def test_other_parameters_pass_the_estimator_checks_of_scikit_learn(estimator, check):
     check(estimator)
 
 
@@ -127,7 +130,7 @@ def test_many_classes_are_one_against_the_rest(solver, loss):
     assert np.array_equal(clf.predict(X), clf.classes_[scores.argmax(axis=1)])
 
 
-@settings(deadline=None, max_examples=15, print_blob=True)
+@few_examples(6, print_blob=True)
 @given(
     seed=st.integers(0, 2**32 - 1),
     rows=st.integers(4, 60),
@@ -153,7 +156,7 @@ def test_all_solvers_bound_each_other(seed, rows, C, loss, intercept):
             assert clf.objective_ * (1 - clf.gap_) <= other_clf.objective_ * (1 + 1e-9)
 
 
-@settings(deadline=None, max_examples=15, print_blob=True)
+@few_examples(6, print_blob=True)
 @given(seed=st.integers(0, 2**32 - 1), factor=st.floats(0.1, 10))
 def test_weights_equal_repeated_rows_and_labels_and_costs_scale(seed, factor):
     X, y = make_problem(seed, rows=40, features=4)

@@ -8,6 +8,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 from reference.linear_problems import large_problem, make_problem
+from reference.selection import slow_after
 from unkernel import CuttingPlaneSVC, RankSVM
 
 
@@ -37,7 +38,7 @@ def test_warm_start_takes_no_weights_that_do_not_fit():
 
 
 @pytest.mark.parametrize("options", [{}, {"loss": "squared_hinge"}, {"objective": "f1"}], ids=str)
-@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("classes", slow_after(1, [2, 3]))
 def test_a_path_is_that_of_separate_fits_for_fewer_passes(classes, options):
     X, y = large_problem(classes, rows=600)
     Cs = [0.05, 0.1, 0.2, 0.4, 0.8]

@@ -23,14 +23,8 @@ spec.loader.exec_module(page_outputs)
 PAGES = [page for page in page_outputs.PAGES if any(page_outputs.blocks(page.read_text(encoding="utf-8")))]
 
 
-@pytest.mark.parametrize(
-    "page",
-    [
-        pytest.param(page, marks=[] if page in page_outputs.FIRST_PAGES else pytest.mark.docs)
-        for page in PAGES
-    ],
-    ids=lambda page: str(page.relative_to(ROOT)),
-)
+@pytest.mark.docs
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_examples_print_the_output_on_the_page(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

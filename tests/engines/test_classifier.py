@@ -16,6 +16,7 @@ from scipy import sparse
 
 from reference.conjunctions import number, score, score_entries
 from reference.models import make_model
+from reference.selection import parametrize_pairs
 from unkernel import CompiledClassifier, FormatError, PolySVC, load
 from unkernel.data.rows.csr import canonical_rows
 
@@ -98,9 +99,7 @@ def make_large_model(degree, sets, classes=2, *, real=False, rows=20, seed=0):
 
 
 @every_basis
-@pytest.mark.parametrize("degree", [2, 3])
-@pytest.mark.parametrize("classes", [2, 4])
-@pytest.mark.parametrize("real", [False, True])
+@parametrize_pairs(real=[False, True], classes=[2, 4], degree=[2, 3])
 def test_equals_the_sum_with_hashed_conjunctions(degree, sets, classes, real):
     model, X = make_large_model(degree, sets, classes, real=real)
     expected = as_scores([score_entries(model, row) for row in rows_as_dicts(X)])

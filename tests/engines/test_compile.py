@@ -14,6 +14,7 @@ from scipy import sparse
 import unkernel
 from reference.kernels import EXACT, applicable, assert_scores, make_kernel_model, polynomial, rows_for
 from reference.models import make_model
+from reference.selection import parametrize_pairs
 from unkernel import PolySVC, write_svmlight
 from unkernel.engines.search import candidates
 from unkernel.engines.search.options import parse_bytes
@@ -23,9 +24,7 @@ RARE = (0.0, 0.005, 0.5, 1, 3, 1e9)
 ONE_ROW = np.ones((1, 12))
 
 
-@pytest.mark.parametrize("degree", [1, 2, 3, 4])
-@pytest.mark.parametrize("scores", [1, 3, 6])
-@pytest.mark.parametrize("real", [False, True])
+@parametrize_pairs(real=[False, True], scores=[1, 3, 6], degree=[1, 2, 3, 4])
 def test_every_exact_engine_gives_the_kernel_sum(degree, scores, real):
     model = make_kernel_model(degree, polynomial(degree), scores=scores, real=real)
     for engine in applicable(model):
@@ -97,9 +96,7 @@ OTHER_KERNELS = [
 ]
 
 
-@pytest.mark.parametrize("kernel", OTHER_KERNELS)
-@pytest.mark.parametrize("real", [False, True])
-@pytest.mark.parametrize("scores", [1, 3])
+@parametrize_pairs(scores=[1, 3], real=[False, True], kernel=[*OTHER_KERNELS])
 def test_other_kernels(kernel, real, scores):
     model = make_kernel_model(2, kernel, real=real, scores=scores, vectors=70)
     assert applicable(model) == (["inverted"] if real else ["inverted", "bitsliced"])
@@ -374,9 +371,7 @@ def test_pruning_a_model_of_no_support_vectors():
 # --- Sources -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("degree", [1, 2, 3])
-@pytest.mark.parametrize("labels", [[0, 1], ["a", "b", "c"]])
-@pytest.mark.parametrize("binary", [True, False])
+@parametrize_pairs(binary=[True, False], labels=[[0, 1], ["a", "b", "c"]], degree=[1, 2, 3])
 def test_a_poly_svc(degree, labels, binary):
     rng = np.random.default_rng(degree)
     X = (rng.random((80, 10)) < 0.4).astype(float)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
+
 # The core is called directly, because numpy's own functions, which estimators call, would abort the process.
 PROGRAM = """
 import threading
@@ -47,6 +49,7 @@ print("the end")
 """
 
 
+@pytest.mark.hostile
 def test_daemon_threads_do_not_abort_the_process():
     """Python ends daemon threads by unwinding their stacks, and C++ destructors must not end the process."""
     result = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=False)

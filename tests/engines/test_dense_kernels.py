@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.svm import SVC, NuSVC
 
 import unkernel
 from reference.kernels import assert_scores, make_pairs_model, polynomial, sizes, slow_votes
+from reference.selection import few_examples, parametrize_pairs, slow_after
 from unkernel.engines.tables.builders import Machine
 from unkernel.models import Decision
 from unkernel.models.kernel import Kernel
@@ -41,7 +42,7 @@ def check_scores(model: Any, X: Any) -> Any:
     return fast
 
 
-@pytest.mark.parametrize("classes", [2, 3, 4, 5, 8, 9, 10, 26, 100])
+@pytest.mark.parametrize("classes", slow_after(5, [2, 3, 8, 9, 100, 4, 5, 10, 26]))
 @pytest.mark.parametrize("shuffled", [False, True])
 def test_one_against_one(classes: int, shuffled: bool) -> None:
     model = make_pairs_model(classes, classes, vectors=300, shuffled=shuffled)
@@ -73,7 +74,7 @@ MODELS = st.builds(
 )
 
 
-@settings(max_examples=25)
+@few_examples(10)
 @given(MODELS, st.integers(1, 40), st.sampled_from([1e-3, 1.0, 30.0]), st.booleans())
 def test_random_models(model: Any, rows: int, scale: float, sparse_rows: bool) -> None:
     rng = np.random.default_rng(rows)
@@ -153,9 +154,7 @@ def test_coefficients_of_pairs_equal_the_matrix_of_coefficients(classes: int, sh
     assert (np.abs(ordered_model.scores(X) - model.scores(X)) <= TOLERANCE * sizes(model, X)).all()
 
 
-@pytest.mark.parametrize("shape", ["ovr", "ovo"])
-@pytest.mark.parametrize("classes", [2, 5, 26])
-@pytest.mark.parametrize("machine", [SVC(C=5.0), NuSVC(nu=0.2)])
+@parametrize_pairs(machine=[SVC(C=5.0), NuSVC(nu=0.2)], classes=[2, 5, 26], shape=["ovr", "ovo"])
 def test_predictions_equal_scikit_learns(machine: Any, classes: int, shape: str) -> None:
     rng = np.random.default_rng(classes)
     centres = 2.5 * rng.normal(size=(classes, 8))

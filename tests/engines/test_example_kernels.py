@@ -6,17 +6,18 @@ import io
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
+from reference.selection import few_examples, slow_after
 from reference.tree_examples import Example, example_kernel, make_forest, make_problem, trees
 from unkernel import Forest, TreeClassifier, TreeModel, read_trees
 from unkernel._core import example_machine, example_set, kernel_matrix, self_kernels
 from unkernel.data.trees.forest import Vectors
 from unkernel.models import Decision, ExampleKernel, Kernel
 
-few_examples = settings(deadline=None, max_examples=25)
+costly = few_examples(10)
 combinations = pytest.mark.parametrize("combination", ["trees", "vectors", "sum", "product"])
 VECTOR_KERNELS = st.one_of(
     st.just(Kernel("linear")),
@@ -82,7 +83,7 @@ def assert_values(found, expected):
 
 @combinations
 @given(data=st.data(), sides=two_sides())
-@few_examples
+@costly
 def test_kernels_are_plain_sums(combination, data, sides):
     kernel = data.draw(kernels(combination))
     left, right = sides
@@ -95,7 +96,7 @@ def test_kernels_are_plain_sums(combination, data, sides):
 
 
 @given(data=st.data(), left=example_lists(3, 2), right=example_lists(2, 1))
-@few_examples
+@costly
 def test_sides_with_different_numbers_of_channels(data, left, right):
     kernel = data.draw(kernels("sum"))
     expected = expected_matrix(kernel, left, right)
@@ -168,9 +169,9 @@ def machine_scores(kernel, support, coefficients, examples, threads=1):
 
 
 @combinations
-@pytest.mark.parametrize("scores", [1, 3])
+@pytest.mark.parametrize("scores", slow_after(1, [3, 1]))
 @given(data=st.data(), sides=two_sides())
-@settings(deadline=None, max_examples=12)
+@few_examples(5)
 def test_scores_are_sums_of_kernels(combination, scores, data, sides):
     kernel = data.draw(kernels(combination))
     left, right = sides

@@ -6,7 +6,7 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
@@ -21,6 +21,7 @@ from reference.kernels import (
     set_weights,
 )
 from reference.models import count_conjunctions, make_model
+from reference.selection import few_examples
 from unkernel.engines.tables import builders
 from unkernel.engines.tables.builders import Head
 from unkernel.models import KernelModel
@@ -45,7 +46,7 @@ def build_groups(model, features, sums=1e5, nbytes=4e6, **options):
 # --- Choice of groups ---------------------------------------------------------------------------------
 
 
-@settings(max_examples=25)
+@few_examples(10)
 @given(
     seed=st.integers(0, 10**6),
     degree=st.integers(1, 4),
@@ -81,7 +82,7 @@ def test_states_are_those_of_the_support_vectors(seed, degree, features, sums):
         )
 
 
-@settings(max_examples=15)
+@few_examples(6)
 @given(
     seed=st.integers(0, 10**6),
     degree=st.integers(1, 4),
@@ -141,7 +142,7 @@ def test_groups_change_no_score(*, seed, degree, scores, features, sums, nbytes,
     assert_engine(tables.engine(), model, rows_like(model, seed))
 
 
-@settings(max_examples=25)
+@few_examples(10)
 @given(
     seed=st.integers(0, 10**6),
     degree=st.integers(1, 4),
@@ -160,7 +161,7 @@ def test_borders_and_order_change_no_score(*, seed, degree, scores, nbytes, rare
     assert_engine(tables.engine(), model, rows_like(model, seed))
 
 
-@settings(max_examples=30)
+@few_examples(10)
 @given(
     seed=st.integers(0, 10**6),
     degree=st.integers(1, 3),

@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, PolynomialFeatures
@@ -14,6 +14,7 @@ from sklearn.svm import SVC
 from tests.reference.column_terms import list_terms, raw_scores
 
 import unkernel
+from reference.selection import few_examples
 from unkernel import PolyLogisticRegression, PolyRegressor, PolySVC, RankSVM, RecordEncoder
 from unkernel.engines import RecordClassifier
 from unkernel.engines.explain.column_terms import ColumnTerms, list_monomials
@@ -61,7 +62,7 @@ LEARNERS = {
 
 @pytest.mark.parametrize("scaled", [False, True])
 @pytest.mark.parametrize("name", LEARNERS)
-@settings(max_examples=5, deadline=None)
+@few_examples(2)
 @given(seed=st.integers(0, 1000))
 def test_terms_are_those_of_the_slow_twin(name, scaled, seed):
     people = make_people(40, seed)

@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
@@ -18,6 +18,7 @@ from reference import prefix_tries
 from reference.kernels import assert_engine, assert_scores, make_slots_model, rows_like, set_weights
 from reference.models import make_model
 from reference.patience import wait_for
+from reference.selection import few_examples
 from unkernel import CompiledClassifier, load
 from unkernel.engines.tables import builders
 from unkernel.engines.tables.builders import Head
@@ -51,7 +52,7 @@ def classifier_with_trie(model, rows=None, limit=50, nbytes=300, **options):
 # --- Content -------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=25)
+@few_examples(10)
 @given(
     seed=st.integers(0, 10**6),
     degree=st.integers(1, 4),
@@ -82,7 +83,7 @@ def test_nodes_are_those_of_the_dictionary(*, seed, degree, scores, limits, savi
     assert {p: count for p, (count, _) in result.items()} == prefix_tries.prune(in_levels, 3, cost)
 
 
-@settings(max_examples=25)
+@few_examples(10)
 @given(
     seed=st.integers(0, 10**6),
     degree=st.integers(1, 4),
@@ -103,7 +104,7 @@ def test_sums_are_those_over_all_sets(*, seed, degree, scores, limit, nbytes, ra
         np.testing.assert_allclose(sums, np.broadcast_to(expected, scores), rtol=1e-10, atol=1e-11)
 
 
-@settings(max_examples=20)
+@few_examples(8)
 @given(seed=st.integers(0, 10**6), limit=st.integers(1, 100), nbytes=st.sampled_from([0, 200, 4e6]))
 def test_the_longest_stored_prefix_is_used(seed, limit, nbytes):
     """Each node's sum is replaced by a unique number, so that the score of a row identifies its node."""
@@ -128,7 +129,7 @@ def test_the_longest_stored_prefix_is_used(seed, limit, nbytes):
 # --- Scores --------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=25)
+@few_examples(10)
 @given(
     seed=st.integers(0, 10**6),
     degree=st.integers(1, 4),
@@ -152,7 +153,7 @@ def test_tries_do_not_change_scores(*, seed, degree, scores, limit, saving, nbyt
     assert_engine(engine, model, X)
 
 
-@settings(max_examples=25)
+@few_examples(10)
 @given(
     seed=st.integers(0, 10**6),
     degree=st.integers(1, 3),

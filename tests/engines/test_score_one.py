@@ -8,13 +8,14 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
 import unkernel
 from reference.kernels import EXACT, assert_scores, make_kernel_model, polynomial, rows_for
 from reference.models import make_model
+from reference.selection import few_examples
 from unkernel.models import Decision
 from unkernel.models.kernel import Kernel
 
@@ -238,7 +239,7 @@ def test_the_class_of_one_row(name):
 
 @every_engine
 @given(row=st.lists(st.integers(0, 14), unique=True).map(sorted))
-@settings(max_examples=25)
+@few_examples(10)
 def test_single_rows_have_the_same_bits_as_many_rows(engine, row):
     X = np.zeros((3, 15))
     X[1, row] = 1.0
@@ -247,7 +248,7 @@ def test_single_rows_have_the_same_bits_as_many_rows(engine, row):
 
 @every_engine
 @given(row=st.lists(st.integers(0, 14), max_size=20), seed=st.integers(0, 2**32))
-@settings(max_examples=25)
+@few_examples(10)
 def test_any_order_and_values(engine, row, seed):
     values = np.random.default_rng(seed).normal(size=len(row))
     X = np.zeros((1, 15))

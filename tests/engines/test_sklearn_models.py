@@ -18,6 +18,7 @@ from sklearn.svm import SVC, SVR, LinearSVC, NuSVC, NuSVR, OneClassSVM
 
 import unkernel
 from reference.kernels import applicable
+from reference.selection import slow_after
 from unkernel.models import from_estimator
 
 KERNELS = {
@@ -51,8 +52,23 @@ def assert_same_scores(found, expected):
 
 
 @every_kernel
-@pytest.mark.parametrize("classes", [2, 3, 5])
-@pytest.mark.parametrize(("shape", "break_ties"), [("ovr", False), ("ovr", True), ("ovo", False)])
+@pytest.mark.parametrize(
+    ("classes", "shape", "break_ties"),
+    slow_after(
+        3,
+        [
+            (2, "ovr", False),
+            (3, "ovr", True),
+            (5, "ovo", False),
+            (2, "ovr", True),
+            (2, "ovo", False),
+            (3, "ovr", False),
+            (3, "ovo", False),
+            (5, "ovr", False),
+            (5, "ovr", True),
+        ],
+    ),
+)
 def test_svc(kernel, classes, shape, break_ties):
     X, y = data(classes)
     svc = SVC(**KERNELS[kernel], decision_function_shape=shape, break_ties=break_ties).fit(X, y)

@@ -77,7 +77,7 @@ def test_every_way_follows_the_threshold(plain, positive, tmp_path):
     probabilities = np.sort(fast.predict_proba(examples)[:, positive])
     inner = probabilities[(probabilities > 0) & (probabilities < 1)]
     # Between two probabilities, and exactly one of them, which is enough.
-    for value in (0.1, 0.5, 0.9, inner[len(inner) // 3], np.nextafter(inner[len(inner) // 3], 1)):
+    for value in (0.9, inner[len(inner) // 3], np.nextafter(inner[len(inner) // 3], 1)):
         decided = fast.with_threshold(Threshold(value, positive))
         expected = choose_labels(fast, examples, value, positive)
         assert decided.predict(examples).tolist() == expected
@@ -148,9 +148,9 @@ F1_OF_NO = make_scorer(f1_score, pos_label="no")
         (FixedThresholdClassifier(CuttingPlaneSVC(), threshold=0.2, pos_label="no"), X),
         (FixedThresholdClassifier(PolyLogisticRegression(), threshold=0.2), BINARY),
         (FixedThresholdClassifier(CalibratedClassifierCV(LinearSVC(), cv=3), threshold=0.2), X),
-        (TunedThresholdClassifierCV(LogisticRegression(), scoring="f1"), X),
-        (TunedThresholdClassifierCV(LogisticRegression(), scoring=F1_OF_NO), X),
-        (TunedThresholdClassifierCV(LinearSVC(), scoring=F1_OF_NO, cv=3), X),
+        (TunedThresholdClassifierCV(LogisticRegression(), scoring="f1", thresholds=9, cv=3), X),
+        (TunedThresholdClassifierCV(LogisticRegression(), scoring=F1_OF_NO, thresholds=9, cv=3), X),
+        (TunedThresholdClassifierCV(LinearSVC(), scoring=F1_OF_NO, thresholds=9, cv=3), X),
         (make_pipeline(StandardScaler(), FixedThresholdClassifier(LogisticRegression(), threshold=0.1)), X),
         (FixedThresholdClassifier(make_pipeline(StandardScaler(), LogisticRegression()), threshold=0.1), X),
         (FixedThresholdClassifier(make_pipeline(MinMaxScaler(), MultinomialNB()), threshold=0.2), X),

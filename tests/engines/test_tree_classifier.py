@@ -7,11 +7,12 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import is_classifier
 
 import unkernel
+from reference.selection import few_examples, slow_after
 from reference.tree_examples import as_trees, chain, gram, make_problem, text, trees
 from reference.tree_kernels import KINDS, kernel, kernel_by_fragments
 from unkernel import Forest, FormatError, TreeClassifier, TreeModel
@@ -68,9 +69,9 @@ def assert_scores(found, expected):
 
 
 @every_kernel
-@pytest.mark.parametrize("scores", [1, 3])
+@pytest.mark.parametrize("scores", slow_after(1, [3, 1]))
 @given(support=LISTS, asked=LISTS, decay=st.floats(0.1, 1.0), normalize=st.booleans())
-@settings(deadline=None, max_examples=20)
+@few_examples(8)
 def test_scores_are_the_kernel_sum(kind, scores, *, support, asked, decay, normalize):
     model = make_model(
         [text(tree) for tree in support],
@@ -94,7 +95,7 @@ def test_scores_are_the_kernel_sum(kind, scores, *, support, asked, decay, norma
 
 @every_kernel
 @given(support=st.lists(trees("AB", "AB"), min_size=1, max_size=5), asked=trees("AB", "AB"))
-@settings(deadline=None, max_examples=20)
+@few_examples(8)
 def test_labels_can_be_words_in_one_tree_and_nodes_in_another(kind, support, asked):
     model = make_model([text(tree) for tree in support], tree=kind)
     fast = TreeClassifier(model)

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
+from reference.selection import few_examples, slow_after
 from reference.tree_examples import (
     as_trees,
     chain,
@@ -28,7 +29,7 @@ from unkernel import Forest, FormatError, TreeKernel
 every_kernel = pytest.mark.parametrize("kind", KINDS)
 DECAYS = st.floats(0.05, 1.5)
 LISTS = st.lists(trees(), min_size=1, max_size=6)
-few = settings(max_examples=25)
+few = few_examples(10)
 
 
 def assert_kernels(found, expected, left, right):
@@ -107,7 +108,7 @@ def test_productions_that_match_nearly_everywhere(kind, data):
 
 @pytest.mark.parametrize("width", [5, 6, 12])
 @given(data=st.data())
-@settings(max_examples=20)
+@few_examples(8)
 def test_many_children(width, data):
     wide = st.lists(st.sampled_from(["x", "(A x)", "(A y)", "(B x)"]), min_size=width, max_size=width)
     a = ["(S " + " ".join(data.draw(wide)) + ")" for _ in range(4)]
@@ -138,7 +139,7 @@ def sentences(seed, rows):
 
 
 @every_kernel
-@pytest.mark.parametrize("normalize", [True, False])
+@pytest.mark.parametrize("normalize", slow_after(1, [True, False]))
 def test_sentences(kind, normalize):
     a, b = sentences(1, 30), sentences(2, 20)
     options = (kind, 0.4, 0.5, normalize)
@@ -151,7 +152,7 @@ def test_sentences(kind, normalize):
 
 @every_kernel
 def test_more_columns_than_are_computed_at_once(kind):
-    distinct = sorted(set(sentences(3, 40)))
+    distinct = sorted(set(sentences(3, 25)))
     small = gram(as_trees(distinct), as_trees(distinct), kind)
     forest = Forest(distinct)
     chosen = np.random.default_rng(0).integers(0, len(distinct), 2100)
@@ -252,7 +253,7 @@ def test_kernels_that_are_too_large_are_refused():
 
 @every_kernel
 @given(data=st.data(), a=LISTS)
-@settings(max_examples=20)
+@few_examples(8)
 def test_matrices_are_symmetric_and_positive_semidefinite(kind, data, a):
     """Symmetric, no negative eigenvalues, 1 on the diagonal."""
     _, decay, width_decay, _ = data.draw(options_of(kind))

@@ -10,6 +10,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import make_pipeline
 
 import unkernel
+from reference.selection import parametrize_pairs
 from unkernel import CuttingPlaneSVC, FormatError, PolyLogisticRegression, PolySVC, RecordEncoder, TreeSVC
 from unkernel.models import ConjunctionModel, LinearModel, container
 
@@ -39,10 +40,9 @@ def assert_same_predictions(fast, calibrated, X) -> None:
     assert (fast.predict(X) == calibrated.predict(X)).all()
 
 
-@pytest.mark.parametrize("ensemble", [True, False])
-@pytest.mark.parametrize("method", ["sigmoid", "isotonic"])
-@pytest.mark.parametrize("n_classes", [2, 3])
-@pytest.mark.parametrize("kind", ["binary", "numbers"])
+@parametrize_pairs(
+    kind=["binary", "numbers"], n_classes=[2, 3], method=["sigmoid", "isotonic"], ensemble=[True, False]
+)
 def test_probabilities_are_those_of_scikit_learn(tmp_path, kind, n_classes, method, ensemble):
     X, y = rows_of(kind), labels(n_classes)
     calibrated = CalibratedClassifierCV(PolySVC(), cv=3, method=method, ensemble=ensemble).fit(X, y)

@@ -8,6 +8,7 @@ from sklearn.ensemble import StackingClassifier, StackingRegressor, VotingClassi
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge, RidgeClassifier, SGDClassifier
 from sklearn.svm import SVC, LinearSVC, LinearSVR
 
+from reference.selection import parametrize_pairs
 from unkernel.models import from_estimator, load_model
 
 RNG = np.random.default_rng(0)
@@ -48,9 +49,7 @@ def test_mean_values(weights, tmp_path):
     check_answers(VotingRegressor(dropped, weights=weights).fit(X, VALUES), tmp_path / "m.uk")
 
 
-@pytest.mark.parametrize("passthrough", [True, False])
-@pytest.mark.parametrize("labels", [TWO, THREE], ids=["two", "three"])
-@pytest.mark.parametrize("final", [None, LinearSVC()])
+@parametrize_pairs(passthrough=[True, False], labels=[TWO, THREE], final=[None, LinearSVC()])
 def test_stacks(passthrough, labels, final, tmp_path):
     options = {"passthrough": passthrough, "final_estimator": final}
     stack = StackingClassifier(SCORED, stack_method="decision_function", **options)

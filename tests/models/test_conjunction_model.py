@@ -13,11 +13,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from safetensors import safe_open
 
 from reference.models import arrays_of, make_model, uk_bytes
+from reference.selection import few_examples
 from unkernel import ConjunctionModel, load
 from unkernel.data import files
 from unkernel.models import container, load_model
@@ -96,7 +97,7 @@ def test_labels_that_a_file_cannot_hold_are_refused(classes, tmp_path):
         }
     ),
 )
-@settings(max_examples=25)
+@few_examples(10)
 def test_generated_models_are_read_back(tmp_path_factory, seed, share, shape):
     path = tmp_path_factory.mktemp("models") / "model.uk"
     model = make_model(seed, share=share, **shape)

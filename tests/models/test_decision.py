@@ -6,12 +6,13 @@ import json
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as st_numpy
 from sklearn.utils.multiclass import _ovr_decision_function
 
 from reference.models import make_model
+from reference.selection import few_examples
 from unkernel import FormatError, load
 from unkernel.models import ConjunctionModel, Decision, LinearModel, Platt
 from unkernel.models.decision import condense_pairs, expand_pairs, pair_columns, pairs
@@ -108,7 +109,7 @@ def test_probabilities_of_a_binary_score():
 
 
 @given(st.integers(2, 9), st.data())
-@settings(max_examples=30, deadline=None)
+@few_examples(10)
 def test_coefficients_of_pairs(classes, data):
     counts = data.draw(st.lists(st.integers(0, 4), min_size=classes, max_size=classes))
     shape = (sum(counts), classes - 1)

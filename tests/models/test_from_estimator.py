@@ -27,6 +27,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, SVR, LinearSVC, LinearSVR, NuSVC, NuSVR, OneClassSVM
 from sklearn.tree import DecisionTreeClassifier
 
+from reference.selection import parametrize_pairs
 from unkernel.models import KernelModel, LinearModel, from_estimator, load_model, read_model, write_model
 
 KERNELS = {
@@ -71,9 +72,7 @@ def assert_answers_alike(model, estimator, X):
         np.testing.assert_allclose(model.decision.choose(scores), estimator.predict(X), rtol=1e-8, atol=1e-9)
 
 
-@pytest.mark.parametrize("classes", [2, 3, 4])
-@pytest.mark.parametrize("make", [SVC, NuSVC])
-@pytest.mark.parametrize("options", KERNELS.values(), ids=KERNELS)
+@parametrize_pairs(options=[*KERNELS.values()], make=[SVC, NuSVC], classes=[2, 3, 4])
 def test_classifiers(options, make, classes):
     X, y, test = digits(classes)
     extra_options = {"nu": 0.2} if make is NuSVC else {}

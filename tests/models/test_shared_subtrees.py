@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import unkernel
+from reference.selection import slow_after
 from unkernel import LimitError, TreeModel, load, write_model
 from unkernel._core import Forest as SubtreeTable
 from unkernel.data import Forest
@@ -40,7 +41,7 @@ def loaded(tmp_path, *arguments, **options):
     return load(path)
 
 
-@pytest.mark.parametrize("decay", [0.4, 2.0])
+@pytest.mark.parametrize("decay", slow_after(1, [0.4, 2.0]))
 @pytest.mark.parametrize("kernel", TREE_KERNELS)
 def test_sixty_nodes_that_are_a_vast_tree(tmp_path, kernel, decay):
     fast = loaded(tmp_path, kernel, 60, [60, 2], decay=decay)

@@ -192,7 +192,7 @@ def run_model(number: int, seed: int = 0) -> Iterator[Difference]:
     rng = np.random.default_rng([seed, number])
     subject = draw_subject(rng)
     records = draw_records(rng, subject)
-    ways = [*WAYS, *[DASK] * (number % EVERY_DASK == 0), *[APART] * (number % EVERY_PROCESS == 1)]
+    ways = [*WAYS, *[DASK] * (number % EVERY_DASK == 0), *[APART] * ((number + 1) % EVERY_PROCESS == 0)]
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         session = Session(subject, Path(folder))

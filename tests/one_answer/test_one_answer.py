@@ -20,10 +20,14 @@ from one_answer.ways import DASK, Session, Way, ask_one
 from unkernel import PolyLogisticRegression, PolySVC, RecordEncoder
 
 MODELS = 24  # with ten records each
+SLOW_FROM = 9
 RECORDS, LABELS = reviews()
 
 
-@pytest.mark.parametrize("number", range(MODELS))
+@pytest.mark.parametrize(
+    "number",
+    [pytest.param(k, marks=pytest.mark.slow if k >= SLOW_FROM else ()) for k in range(MODELS)],
+)
 def test_generated_records_have_one_answer_by_all_ways(number: int) -> None:
     assert [str(difference) for difference in run_model(number)] == []
 

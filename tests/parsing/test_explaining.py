@@ -6,12 +6,13 @@ import io
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from reference import arc_eager, bunsetsu, chunking
 from reference.features import ABSENT
 from reference.parse_corpora import MAKERS
+from reference.selection import few_examples, slow_after
 from reference.treebanks import template_texts, treebanks
 from unkernel.data import ChunkCorpus, read_bunsetsu, read_chunks, read_conllu
 from unkernel.parsing import ArcEagerParser, BunsetsuParser, Chunker
@@ -62,20 +63,23 @@ def check_sums(parser, source, top):
 
 @pytest.mark.parametrize(
     ("task", "options"),
-    [
-        ("trees", {}),
-        ("trees", {"degree": 3}),
-        ("trees", {"beam": 4}),
-        ("trees", {"learner": "svm", "split": "both", "degree": 1}),
-        ("trees", {"learner": "svm", "engine": "bitsliced"}),
-        ("bunsetsu", {}),
-        ("bunsetsu", {"degree": 3, "learner": "logistic"}),
-        ("bunsetsu", {"degree": 4}),
-        ("bunsetsu", {"engine": "split"}),
-        ("chunks", {}),
-        ("chunks", {"learner": "logistic"}),
-        ("chunks", {"direction": "backward", "scheme": "IOBES"}),
-    ],
+    slow_after(
+        6,
+        [
+            ("trees", {}),
+            ("trees", {"learner": "svm", "split": "both", "degree": 1}),
+            ("bunsetsu", {}),
+            ("bunsetsu", {"degree": 3, "learner": "logistic"}),
+            ("chunks", {"learner": "logistic"}),
+            ("chunks", {"direction": "backward", "scheme": "IOBES"}),
+            ("trees", {"degree": 3}),
+            ("trees", {"beam": 4}),
+            ("trees", {"learner": "svm", "engine": "bitsliced"}),
+            ("bunsetsu", {"degree": 4}),
+            ("bunsetsu", {"engine": "split"}),
+            ("chunks", {}),
+        ],
+    ),
 )
 def test_contributions_add_up(task, options):
     parser = READERS[task][0](**options).fit(corpus_of(task))
@@ -144,7 +148,7 @@ def replay(frame, sentence, decisions):
     return arc_eager.deprojectivise(state.heads, labels, frame.marks)
 
 
-@settings(max_examples=25)
+@few_examples(10)
 @given(
     text=template_texts(),
     bank=treebanks(),
@@ -189,7 +193,7 @@ def test_impossible_moves_are_marked():
 # --- Bunsetsu and chunks, against their twins ---------------------------------------------------------
 
 
-@settings(max_examples=30)
+@few_examples(10)
 @given(text=bunsetsu.corpora(4))
 def test_explained_decisions_on_bunsetsu_rebuild_the_parse(bunsetsu_parser, text):
     corpus = read_bunsetsu(io.BytesIO(text.encode()))
@@ -224,7 +228,7 @@ prefix1[2]+lower[0]
 
 @pytest.mark.parametrize("direction", ["forward", "backward"])
 @pytest.mark.parametrize("scheme", ["IOB1", "IOB2", "IOE1", "IOE2", "IOBES"])
-@settings(max_examples=10)
+@few_examples(5)
 @given(sentences=st.lists(WORDS, min_size=1, max_size=4))
 def test_explained_decisions_on_chunks_rebuild_the_tags(scheme, direction, sentences, tmp_path_factory):
     chunker = get_chunker(scheme, direction, tmp_path_factory)

@@ -7,12 +7,13 @@ import pickle
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import clone
 
 import unkernel
 from reference import damage, parser_damage
+from reference.selection import few_examples
 from reference.treebanks import CROSSING, bank_of, treebanks
 from unkernel import FormatError, load
 from unkernel.data import Treebank
@@ -70,7 +71,7 @@ def check_same(parser, other, bank=BANK):
 # --- Round trips ------------------------------------------------------------------------------------
 
 
-@settings(max_examples=30)
+@few_examples(10)
 @given(
     bank=treebanks(),
     test_bank=treebanks(),

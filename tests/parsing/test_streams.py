@@ -131,6 +131,7 @@ class Endless:
         return self._sentence
 
 
+@pytest.mark.hostile
 def test_an_endless_stream_takes_no_memory(parsers):
     source = Endless()
     tracemalloc.start()

@@ -93,6 +93,7 @@ def test_w8a(gamma):
     assert clf.report_.matrix_bytes <= LARGEST_GRAM
 
 
+@pytest.mark.slow
 def test_w8a_converges_by_default_settings():
     """Sweeps alone take more than 3,000 epochs."""
     rows = real_data.load("w8a")

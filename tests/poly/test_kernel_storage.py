@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.exceptions import ConvergenceWarning
 
 import unkernel
 import unkernel.poly._base as base_module
+from reference.selection import few_examples
 from unkernel import PolyLogisticRegression, PolySVC
 from unkernel._core import distinct_examples
 from unkernel.data.rows.csr import canonical_rows
@@ -54,7 +55,7 @@ def test_the_same_classifier_as_weights(degree, classes, loss):
     features=st.integers(1, 300),
     density=st.tuples(st.sampled_from([0.02, 0.5, 1.0]), st.booleans()),
 )
-@settings(max_examples=10, deadline=None)
+@few_examples(5)
 def test_the_objective_is_that_of_the_model(degree, loss, seed, rows, features, density):  # noqa: PLR0917
     share, binary = density
     rng = np.random.default_rng(seed)

@@ -7,7 +7,7 @@ import warnings
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
@@ -19,6 +19,7 @@ from reference import poly as reference
 from reference import poly_problems
 from reference import sparse as twin
 from reference.poly_problems import wide_problem
+from reference.selection import few_examples, parametrize_pairs
 from unkernel import PolySVC
 
 
@@ -34,15 +35,18 @@ def optimum(X, y, costs, *, degree, gamma, coef0, feature_map="kernel"):
     return twin.minimise("squared_hinge", Phi, y, costs)[0]
 
 
-@parametrize_with_checks([l1_svc(), l1_svc(1, feature_map="plain", class_weight="balanced")])
+@parametrize_with_checks([l1_svc()])
 def test_passes_the_estimator_checks_of_scikit_learn(estimator, check):
     check(estimator)
 
 
-@pytest.mark.parametrize("feature_map", ["kernel", "plain"])
-@pytest.mark.parametrize("binary", [True, False])
-@pytest.mark.parametrize("degree", [1, 2, 3])
-@pytest.mark.parametrize("C", [0.05, 1.0])
+@pytest.mark.slow
+@parametrize_with_checks([l1_svc(1, feature_map="plain", class_weight="balanced")])
+def test_other_parameters_pass_the_estimator_checks_of_scikit_learn(estimator, check):
+    check(estimator)
+
+
+@parametrize_pairs(C=[0.05, 1.0], degree=[1, 2, 3], binary=[True, False], feature_map=["kernel", "plain"])
 def test_reaches_the_optimum_on_the_explicit_map(degree, binary, feature_map, C):
     X, y = make_problem(degree, binary=binary, duplicates=binary)
     weights = np.random.default_rng(5).integers(0, 4, len(y)).astype(float)
@@ -57,7 +61,7 @@ def test_reaches_the_optimum_on_the_explicit_map(degree, binary, feature_map, C)
     assert (model.weights != 0).all()
 
 
-@settings(max_examples=25, deadline=None)
+@few_examples(10)
 @given(
     seed=st.integers(0, 10**6),
     degree=st.integers(1, 3),

@@ -7,7 +7,7 @@ import pickle
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
@@ -20,6 +20,7 @@ from reference import poly as reference
 from reference import sparse as twin
 from reference.poly_problems import wide_problem
 from reference.processes import check_interrupt, needs_sigint
+from reference.selection import few_examples, parametrize_pairs
 from unkernel import PolyLogisticRegression
 
 SHARES = {"l1": (1.0, 0.0), "l2": (0.0, 1.0), "elasticnet": (0.3, 0.7)}
@@ -36,22 +37,24 @@ def scores_of(clf, X):
     return scores[:, None] if scores.ndim == 1 else scores
 
 
+@parametrize_with_checks([PolyLogisticRegression(random_state=0)])
+def test_passes_the_estimator_checks_of_scikit_learn(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.slow
 @parametrize_with_checks(
     [
-        PolyLogisticRegression(random_state=0),
         PolyLogisticRegression(1, class_weight="balanced"),
         PolyLogisticRegression(1, penalty="elasticnet"),
         PolyLogisticRegression(penalty="l2"),
     ]
 )
-def test_passes_the_estimator_checks_of_scikit_learn(estimator, check):
+def test_other_parameters_pass_the_estimator_checks_of_scikit_learn(estimator, check):
     check(estimator)
 
 
-@pytest.mark.parametrize("classes", [2, 3])
-@pytest.mark.parametrize("penalty", PENALTIES)
-@pytest.mark.parametrize("binary", [True, False])
-@pytest.mark.parametrize("degree", [1, 2, 3])
+@parametrize_pairs(degree=[1, 2, 3], binary=[True, False], penalty=[*PENALTIES], classes=[2, 3])
 def test_reaches_the_optimum_on_the_explicit_map(degree, binary, penalty, classes):
     X, y = make_problem(degree, binary=binary, duplicates=binary, classes=classes)
     weights = np.random.default_rng(5).integers(0, 4, len(y)).astype(float)
@@ -70,7 +73,7 @@ def test_reaches_the_optimum_on_the_explicit_map(degree, binary, penalty, classe
     assert clf.objective_ == pytest.approx(expected, rel=2e-5)
 
 
-@settings(max_examples=25)
+@few_examples(10)
 @given(
     seed=st.integers(0, 10**6),
     degree=st.integers(1, 3),
@@ -90,7 +93,7 @@ def test_the_optimum_is_certified_for_any_c(seed, degree, binary, classes, logar
     assert twin.dual_bound(kind, Phi, scores_of(clf, X), y, costs) >= objective * (1 - 1e-4)
 
 
-@settings(max_examples=25)
+@few_examples(10)
 @given(
     seed=st.integers(0, 10**6),
     degree=st.integers(1, 3),
@@ -361,9 +364,7 @@ def _implied_problem():
     return X, (margins > 0).astype(int)
 
 
-@pytest.mark.parametrize("penalty", ["l1", "elasticnet"])
-@pytest.mark.parametrize("coef0", [0.2, 1.0, 5.0])
-@pytest.mark.parametrize("classes", [2, 3])
+@parametrize_pairs(classes=[2, 3], coef0=[0.2, 1.0, 5.0], penalty=["l1", "elasticnet"])
 def test_conjunctions_of_the_same_rows_reach_the_optimum(penalty, coef0, classes):
     X, y = _implied_problem()
     y = y + (classes == 3) * (X[:, 2] > 0)

@@ -6,13 +6,14 @@ import pickle
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
 import unkernel
 import unkernel.poly._base as base_module
 from reference import poly as reference
+from reference.selection import few_examples, slow_after
 from unkernel import PolySVC
 from unkernel._core import distinct_examples
 from unkernel.data.rows.csr import CsrRows, canonical_rows
@@ -37,8 +38,10 @@ def word_like(seed, *, rows=400, common=12, rare=300, words=4, classes=2):
     return X, y
 
 
-@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
-@pytest.mark.parametrize("degree", [2, 3])
+@pytest.mark.parametrize(
+    ("degree", "loss"),
+    slow_after(2, [(2, "squared_hinge"), (3, "hinge"), (2, "hinge"), (3, "squared_hinge")]),
+)
 def test_the_other_storages_visit_the_same_points(degree, loss):
     X, y = word_like(degree, rows=4500, rare=1000, classes=3)
     options = {"C": 0.02, "gamma": 0.5, "coef0": 1.5, "loss": loss, "random_state": 1}
@@ -59,7 +62,7 @@ def test_the_other_storages_visit_the_same_points(degree, loss):
     sizes=st.tuples(st.integers(1, 6), st.integers(1, 120)),
     coef0=st.sampled_from([0.0, 0.5, 2.0]),
 )
-@settings(max_examples=12, deadline=None)
+@few_examples(5)
 def test_reaches_the_optimum_of_the_kernel_matrix(degree, seed, rows, sizes, coef0):
     X, y = word_like(seed, rows=rows, common=sizes[0], rare=sizes[1], words=2)
     y[:2] = [0, 1]

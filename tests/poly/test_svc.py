@@ -7,7 +7,7 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
@@ -23,6 +23,7 @@ from reference import conjunctions
 from reference import poly as reference
 from reference.poly_problems import make_problem
 from reference.processes import check_interrupt, needs_sigint
+from reference.selection import few_examples, parametrize_pairs
 from unkernel import PolyLogisticRegression, PolySVC
 
 
@@ -55,22 +56,29 @@ def constant_of(model, conjunction):
     )
 
 
-@parametrize_with_checks(
-    [
-        PolySVC(),
-        PolySVC(degree=3, loss="squared_hinge", storage="condensed"),
-        PolySVC(degree=1, feature_map="plain", class_weight="balanced"),
-    ]
-)
+@parametrize_with_checks([PolySVC()])
 def test_passes_the_estimator_checks_of_scikit_learn(estimator, check):
     check(estimator)
 
 
-@pytest.mark.parametrize("storage", ["on_the_fly", "condensed"])
-@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
-@pytest.mark.parametrize("feature_map", ["kernel", "plain"])
-@pytest.mark.parametrize("binary", [True, False])
-@pytest.mark.parametrize("degree", [1, 2, 3])
+@pytest.mark.slow
+@parametrize_with_checks(
+    [
+        PolySVC(degree=3, loss="squared_hinge", storage="condensed"),
+        PolySVC(degree=1, feature_map="plain", class_weight="balanced"),
+    ]
+)
+def test_other_parameters_pass_the_estimator_checks_of_scikit_learn(estimator, check):
+    check(estimator)
+
+
+@parametrize_pairs(
+    degree=[1, 2, 3],
+    binary=[True, False],
+    feature_map=["kernel", "plain"],
+    loss=["hinge", "squared_hinge"],
+    storage=["on_the_fly", "condensed"],
+)
 def test_reaches_the_optimum_on_the_explicit_map(degree, binary, feature_map, loss, storage):
     X, y = make_problem(degree, rows=32, features=5, binary=binary, duplicates=binary)
     weights = np.random.default_rng(5).integers(1, 4, len(y)).astype(float)
@@ -124,7 +132,7 @@ def test_scores_real_rows_as_the_kernel_would(degree, binary):
 
 @pytest.mark.parametrize("degree", [1, 2, 3])
 @given(coef0=st.floats(0.25, 4), gamma=st.floats(0.1, 2), C=st.floats(0.01, 2))
-@settings(max_examples=10)
+@few_examples(5)
 def test_coef0_can_be_moved_into_gamma_and_c(degree, coef0, gamma, C):
     """Appendix A of Chang et al.: the two problems have the same classifier."""
     X, y = make_problem(8)
@@ -148,7 +156,7 @@ def large_problem(binary, classes=2, rows=700):
 @pytest.mark.parametrize("binary", [True, False])
 @pytest.mark.parametrize("degree", [2, 3])
 def test_the_model_does_not_depend_on_storage_and_threads(degree, binary):
-    X, y = large_problem(binary, classes=3, rows=350)
+    X, y = large_problem(binary, classes=3, rows=200)
     fits = [
         PolySVC(degree, C=0.1, storage=storage, n_jobs=jobs, random_state=1).fit(X, y)
         for storage, jobs in [("on_the_fly", 1), ("condensed", 1), ("condensed", 2), ("on_the_fly", 2)]

@@ -6,7 +6,7 @@ import warnings
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from sklearn.exceptions import NotFittedError
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
@@ -14,6 +14,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import unkernel
 from reference import boosting_machines, golden_machines
+from reference.selection import few_examples
 
 CLOSE = 1e-9
 NAMES = sorted(path.name for path in boosting_machines.GOLDEN.glob("*.json"))
@@ -64,7 +65,7 @@ def test_the_slow_twin_answers_like_interpret(name):
             np.testing.assert_allclose(own, answers[key], rtol=CLOSE, atol=CLOSE)
 
 
-@settings(max_examples=20, derandomize=True, deadline=None)
+@few_examples(8, derandomize=True)
 @given(boosting_machines.machines())
 def test_generated_machines(case):
     machine, X = case

@@ -15,6 +15,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC
 
 import unkernel
+from reference.selection import parametrize_pairs
 from unkernel import PolySVC, RecordEncoder
 
 RNG = np.random.default_rng(0)
@@ -36,10 +37,12 @@ def check_answers(calibrated, X, path):
         np.testing.assert_array_equal(model.predict(X)[sure], calibrated.predict(X)[sure])
 
 
-@pytest.mark.parametrize("labels", [TWO, THREE], ids=["two", "three"])
-@pytest.mark.parametrize("method", ["sigmoid", "isotonic"])
-@pytest.mark.parametrize("ensemble", [True, False])
-@pytest.mark.parametrize("last", [LinearSVC(), LogisticRegression(), SGDClassifier(random_state=0)])
+@parametrize_pairs(
+    labels=[TWO, THREE],
+    method=["sigmoid", "isotonic"],
+    ensemble=[True, False],
+    last=[LinearSVC(), LogisticRegression(), SGDClassifier(random_state=0)],
+)
 def test_rows_and_texts(labels, method, ensemble, last, tmp_path):
     options = {"method": method, "ensemble": ensemble, "cv": 3}
     for first, X in ((StandardScaler(), ROWS), (TfidfVectorizer(), TEXTS)):

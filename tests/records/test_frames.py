@@ -16,6 +16,7 @@ from sklearn.preprocessing import Normalizer, OneHotEncoder, OrdinalEncoder, Sta
 from sklearn.svm import LinearSVC
 
 import unkernel
+from reference.selection import slow_after
 from unkernel import RecordEncoder, cli
 
 WORDS = ["u", "v", None] * 20
@@ -34,7 +35,7 @@ def frame(dtype: Any) -> pd.DataFrame:
 
 
 @pytest.mark.parametrize("encoder", ENCODERS, ids=lambda encoder: type(encoder).__name__)
-@pytest.mark.parametrize("dtype", ["str", object])
+@pytest.mark.parametrize("dtype", slow_after(1, ["str", object]))
 def test_missing_strings_are_those_of_scikit_learn(encoder: Any, dtype: Any) -> None:
     X = frame(dtype)
     columns = make_column_transformer((encoder, ["word"]), (StandardScaler(), ["number"]))

@@ -11,6 +11,7 @@ from hypothesis import assume, given, settings
 
 import unkernel
 from reference import pipelines as generated
+from reference.selection import few_examples
 
 CLOSE = 1e-9
 
@@ -113,37 +114,37 @@ def check_answers(
         assert not hasattr(fast, "predict_proba")
 
 
-@settings(max_examples=25, derandomize=True)
+@few_examples(10, derandomize=True)
 @given(generated.table_pipelines())
 def test_tables(case):
     check_equal(case)
 
 
-@settings(max_examples=25, derandomize=True)
+@few_examples(10, derandomize=True)
 @given(generated.number_pipelines())
 def test_numbers(case):
     check_equal(case)
 
 
-@settings(max_examples=25, derandomize=True)
+@few_examples(10, derandomize=True)
 @given(generated.text_pipelines())
 def test_texts(case):
     check_equal(case)
 
 
-@settings(max_examples=25, derandomize=True)
+@few_examples(10, derandomize=True)
 @given(generated.dict_pipelines())
 def test_dicts(case):
     check_equal(case)
 
 
-@settings(max_examples=25, derandomize=True)
+@few_examples(10, derandomize=True)
 @given(generated.bayes_pipelines())
 def test_target_encoders_and_naive_bayes(case):
     check_equal(case)
 
 
-@settings(max_examples=25, derandomize=True)
+@few_examples(10, derandomize=True)
 @given(generated.mapped_pipelines())
 def test_linear_maps(case):
     check_equal(case)

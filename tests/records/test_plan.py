@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from reference import records as twin
+from reference.selection import few_examples
 from unkernel.records import Plan, PlanStep, steps
 
 COLUMNS = ["job", "age", "gain", "note", "tags", "more"]
@@ -185,7 +186,7 @@ def test_rows_of_a_plan_equal_those_of_the_twin(plan: Plan, given_records: list[
     assert by_position == one_by_one
 
 
-@settings(max_examples=15)
+@few_examples(6)
 @given(plans(), RECORDS)
 def test_a_plan_survives_pickle_and_files(plan: Plan, record: dict[str, Any]) -> None:
     row = as_dict(*plan.encode_one(record))

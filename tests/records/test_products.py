@@ -19,6 +19,7 @@ from sklearn.preprocessing import (
 from sklearn.svm import LinearSVC
 
 import unkernel
+from reference.selection import parametrize_pairs
 from unkernel import RecordEncoder
 from unkernel.models import ConjunctionModel, LinearModel
 
@@ -44,12 +45,12 @@ def one_hot() -> ColumnTransformer:
     )
 
 
-@pytest.mark.parametrize("classes", [2, 4])
-@pytest.mark.parametrize(
-    "estimator", [LogisticRegression(), LinearSVC(), RidgeClassifier()], ids=lambda e: type(e).__name__
+@parametrize_pairs(
+    classes=[2, 4],
+    estimator=[LogisticRegression(), LinearSVC(), RidgeClassifier()],
+    degree=[2, 3, (2, 3)],
+    interaction_only=[True, False],
 )
-@pytest.mark.parametrize("degree", [2, 3, (2, 3)])
-@pytest.mark.parametrize("interaction_only", [True, False])
 def test_products_are_absorbed_into_the_model(classes, estimator, degree, interaction_only, tmp_path):
     X, y = frame()
     products = PolynomialFeatures(degree, interaction_only=interaction_only)

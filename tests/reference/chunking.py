@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 import re
@@ -48,6 +49,11 @@ def tags_of(chunks: Chunks, words: int, scheme: str) -> list[str]:
 
 def valid(tags: Tags, scheme: str) -> bool:
     """Return whether the scheme would write these chunks with these tags."""
+    return _is_valid(tuple(tags), scheme)
+
+
+@functools.cache
+def _is_valid(tags: tuple[str, ...], scheme: str) -> bool:
     return list(tags) == tags_of(chunks_of(tags), len(tags), scheme)
 
 

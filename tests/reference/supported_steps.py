@@ -44,6 +44,8 @@ OBJECTS: dict[str, Any] = {
     "<StandardScaler>": StandardScaler(),
     "<steps>": [("scale", StandardScaler()), ("nothing", "passthrough"), ("flag", Binarizer())],
 }
+# Parameters whose defaults take long.
+_CHEAPER: dict[str, dict[str, Any]] = {"TunedThresholdClassifierCV": {"thresholds": 9}}
 # Other parameters that scikit-learn requires together with a value.
 REQUIRED_WITH: dict[tuple[str, str], dict[str, Any]] = {
     ("OrdinalEncoder", "unknown_value"): {"handle_unknown": "use_encoded_value"},
@@ -74,8 +76,11 @@ def resolve(value: Any) -> Any:
 
 
 def make_trials(table: dict[str, Supported], *, refused: bool = False) -> list[Trial]:
-    """Return one trial per parameter value that the table lists as supported, or as refused."""
-    result = []
+    """Return one trial per parameter value that the table lists as supported, or as refused.
+
+    Of equal pipelines, such as those of all values that are defaults, the first is enough.
+    """
+    result: dict[str, Trial] = {}
     for name, entry in table.items():
         class_ = getattr(importlib.import_module(entry.module), name)
         cases = [
@@ -84,8 +89,15 @@ def make_trials(table: dict[str, Supported], *, refused: bool = False) -> list[T
             for value in (support.refused if refused else support.examples)
         ]
         for parameter, value in cases or ([] if refused else [("", None)]):
-            result += _make_trial(class_, name, parameter, value)
-    return result
+            for trial in _make_trial(class_, name, parameter, value):
+                key = str(trial) if refused else _describe_steps(trial.pipeline)
+                result.setdefault(key, trial)
+    return list(result.values())
+
+
+def _describe_steps(pipeline: Pipeline) -> str:
+    """Return the classes and parameters of all steps."""
+    return repr([(type(step), step.get_params(deep=False)) for _, step in pipeline.steps])
 
 
 def _make_trial(class_: Any, name: str, parameter: str, value: Any) -> Iterator[Trial]:
@@ -172,7 +184,7 @@ def _make_required_parameters(name: str) -> dict[str, Any]:
 
 
 def _parameters_for(name: str, parameter: str, value: Any) -> dict[str, Any]:
-    parameters = dict(REQUIRED_WITH.get((name, parameter), {}))
+    parameters = _CHEAPER.get(name, {}) | REQUIRED_WITH.get((name, parameter), {})
     if name == "OrdinalEncoder":
         parameters |= {"handle_unknown": "use_encoded_value", "unknown_value": -5}
         if parameter == "handle_unknown" and value == "error":

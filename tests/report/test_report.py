@@ -77,6 +77,7 @@ def test_a_page_can_be_read_by_all(records):
     assert "#010203" not in text  # text of figures has the page's colour
 
 
+@pytest.mark.slow
 def test_equal_examples_give_equal_pages_except_for_times(records):
     repeated = records.fast.report(records.X, records.y, costs=(1, 5))
     assert repeated.measures == records.report.measures

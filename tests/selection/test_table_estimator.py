@@ -14,6 +14,7 @@ from sklearn.metrics import log_loss
 from sklearn.model_selection import cross_val_score
 
 import unkernel
+from reference.selection import slow_after
 from unkernel import PolyLogisticRegression, PolyRegressor, RecordEncoder, TableEstimator
 from unkernel.selection.search import (
     Deadline,
@@ -82,7 +83,7 @@ def test_the_best_model_is_fitted_to_all_records(fitted: TableEstimator, people:
 
 
 def test_results_depend_on_data_and_seed_alone(people: Any) -> None:
-    X, y = people
+    X, y = people[0][:200], people[1][:200]
     one, two, other = (
         TableEstimator(n_jobs=n_jobs, random_state=seed).fit(X, y)
         for n_jobs, seed in ((1, 0), (2, 0), (1, 1))
@@ -271,7 +272,7 @@ def make_rare(count: int = 300) -> tuple[pd.DataFrame, np.ndarray[Any, Any]]:
     return people, np.where(np.random.default_rng(1).random(count) < risk, "yes", "no")
 
 
-@pytest.mark.parametrize("class_weight", ["balanced", {"yes": 6.0, "no": 0.5}])
+@pytest.mark.parametrize("class_weight", slow_after(1, [{"yes": 6.0, "no": 0.5}, "balanced"]))
 def test_class_weights_are_weights_of_records(class_weight: Any) -> None:
     people, y = make_rare()
     estimator = TableEstimator(class_weight=class_weight).fit(people, y)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from reference.poly import solve_dual
+from reference.selection import few_examples, slow_after
 from reference.tree_examples import make_problem
 from reference.tree_kernels import KINDS
 from unkernel import Forest, TreeKernel, TreeSVC
@@ -53,7 +54,7 @@ def problem(seed, rows=200, **options):
 
 
 @every_kernel
-@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize("fit_intercept", slow_after(1, [True, False]))
 def test_every_method_makes_the_same_cuts(kind, fit_intercept):
     forest, y = problem(1)
     expected, *results = (
@@ -164,7 +165,7 @@ def regularised(K, fit_intercept):
 
 
 @pytest.mark.parametrize("fit_intercept", [True, False])
-@pytest.mark.parametrize("C", [0.05, 1.0])
+@pytest.mark.parametrize("C", slow_after(1, [0.05, 1.0]))
 def test_all_examples_in_every_sample(fit_intercept, C):
     """Cuts are below the objective, and at the end by at most epsilon of the mean loss."""
     forest, y = problem(5, 80)
@@ -185,7 +186,7 @@ def test_all_examples_in_every_sample(fit_intercept, C):
     assert result["intercept"] == pytest.approx(coefficients.sum() if fit_intercept else 0.0, abs=1e-9)
 
 
-@settings(deadline=None, max_examples=15, print_blob=True)
+@few_examples(6, print_blob=True)
 @given(
     seed=st.integers(0, 2**31),
     rows=st.integers(2, 50),

@@ -6,7 +6,7 @@ import pickle
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import precision_score, recall_score
 from sklearn.svm import SVC
@@ -14,6 +14,7 @@ from sklearn.svm import SVC
 import unkernel
 import unkernel.tree.svc as svc_module
 from reference.poly import solve_dual
+from reference.selection import few_examples, slow_after
 from reference.tree_examples import make_problem
 from reference.tree_kernels import KINDS
 from unkernel import Forest, TreeKernel, TreeSVC
@@ -86,7 +87,7 @@ def test_objective_equals_that_of_libsvm(kind, C, normalize):
     )
 
 
-@settings(deadline=None, max_examples=20, print_blob=True)
+@few_examples(8, print_blob=True)
 @given(
     seed=st.integers(0, 2**31),
     rows=st.integers(2, 60),
@@ -125,11 +126,11 @@ def test_the_reported_gap_is_correct_without_convergence():
 
 @every_kernel
 def test_without_an_intercept(kind):
-    texts, y = make_problem(3, 80)
+    texts, y = make_problem(3, 40)
     clf = TreeSVC(kind, C=2.0, fit_intercept=False, tol=TIGHT).fit(texts, y)
-    check_certificate(clf, texts, y, np.full(80, 2.0))
+    check_certificate(clf, texts, y, np.full(40, 2.0))
     coefficients, optimum = solve_dual(
-        kernel_of(clf)(texts), 2.0 * y - 1, np.full(80, 2.0), "hinge", gap=1e-7
+        kernel_of(clf)(texts), 2.0 * y - 1, np.full(40, 2.0), "hinge", gap=1e-7
     )
     assert clf.objective_ == pytest.approx(optimum, rel=1e-5)
     assert clf.model_.intercept.tolist() == [0.0]
@@ -296,8 +297,24 @@ def test_the_working_set_grows():
 # --- Several trees, and vectors ---------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("combine", ["auto", "trees", "vectors", "sum", "product"])
-@pytest.mark.parametrize("solver", ["exact", "sampled"])
+@pytest.mark.parametrize(
+    ("combine", "solver"),
+    slow_after(
+        5,
+        [
+            ("auto", "exact"),
+            ("vectors", "exact"),
+            ("product", "exact"),
+            ("sum", "sampled"),
+            ("trees", "sampled"),
+            ("trees", "exact"),
+            ("sum", "exact"),
+            ("auto", "sampled"),
+            ("vectors", "sampled"),
+            ("product", "sampled"),
+        ],
+    ),
+)
 def test_trees_and_vectors(combine, solver):
     texts, y = make_problem(13, 100)
     rng = np.random.default_rng(0)

@@ -173,6 +173,7 @@ def test_kernels_that_overflow_while_they_are_normalised():
         TreeSVC(decay=1.0).fit([wide, "(C d)"], [0, 1])
 
 
+@pytest.mark.hostile
 @pytest.mark.skipif(sys.platform != "linux", reason="limits memory as Linux does")
 def test_a_deep_tree_takes_little_memory():
     output_of("""

@@ -141,6 +141,7 @@ def test_shapes_are_as_defined(heads, shape):
 # --- Real data --------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "part", "sentences", "words"),
     [("en_ewt", "dev", 2001, 25_147), ("en_ewt", "test", 2077, 25_094), ("en_atis", "test", 586, 6_580)],

@@ -293,7 +293,7 @@ def spell_constants_as_trees_do(node):
 
 def test_different_code_gives_different_trees_except_for_long_constants():
     meaning = {}
-    for module in library("asyncio") + library("json"):
+    for module in library("json") + library("email")[:12]:
         statements = [node for node in ast.walk(module) if isinstance(node, ast.stmt)]
         trees = [from_ast(node) for node in statements]
         spell_constants_as_trees_do(module)

@@ -14,6 +14,7 @@ from dask.distributed import Client, LocalCluster, wait
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
+from reference.selection import slow_after
 from unkernel import write_svmlight
 from unkernel.cutplane.checkpoints import Checkpoint
 from unkernel.distributed import DaskCuttingPlaneSVC, DaskPolySVC, DaskRankSVM
@@ -40,8 +41,10 @@ def in_blocks(data: Any, labels: Any, *beside: Any, count: int = 24) -> list[Any
     return [dask.delayed((data.X[part], labels[part], *(column[part] for column in beside))) for part in rows]
 
 
-@pytest.mark.parametrize("by_client", [0, 1 << 23])
-@pytest.mark.parametrize("objective", ["error_rate", "roc_area"])
+@pytest.mark.parametrize(
+    ("by_client", "objective"),
+    slow_after(2, [(0, "roc_area"), (1 << 23, "error_rate"), (0, "error_rate"), (1 << 23, "roc_area")]),
+)
 def test_several_parts_give_the_answer_of_one(
     client: Any, data: Any, objective: str, by_client: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -62,7 +65,7 @@ def test_several_parts_give_the_answer_of_one(
     assert several.traffic_.get("line") == expected["line"]
 
 
-@pytest.mark.parametrize("grouped", [False, True])
+@pytest.mark.parametrize("grouped", slow_after(1, [True, False]))
 def test_rankings_in_several_parts(
     client: Any, data: Any, grouped: bool, small_parts: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -88,8 +91,23 @@ def test_parts_with_weights_and_without_are_not_joined(client: Any, data: Any) -
     assert ours.gap_ <= TOL
 
 
-@pytest.mark.parametrize("learner", [DaskCuttingPlaneSVC, DaskPolySVC, DaskRankSVM])
-@pytest.mark.parametrize("form", ["dense", "sparse", "files"])
+@pytest.mark.parametrize(
+    ("learner", "form"),
+    slow_after(
+        3,
+        [
+            (DaskCuttingPlaneSVC, "files"),
+            (DaskPolySVC, "sparse"),
+            (DaskRankSVM, "dense"),
+            (DaskCuttingPlaneSVC, "dense"),
+            (DaskCuttingPlaneSVC, "sparse"),
+            (DaskPolySVC, "dense"),
+            (DaskPolySVC, "files"),
+            (DaskRankSVM, "sparse"),
+            (DaskRankSVM, "files"),
+        ],
+    ),
+)
 def test_blocks_of_different_widths(client: Any, data: Any, learner: Any, form: str, tmp_path: Path) -> None:
     """Columns that a block does not have are 0 in its rows."""
     X, labels, widths = data.X.toarray()[:200], data.classes[:200], [10, 60, 3, 25]
@@ -217,7 +235,7 @@ def test_fingerprints_are_of_rows_not_of_their_order(data: Any) -> None:
     assert len({expected, *map(fingerprint, different)}) == 1 + len(different)
 
 
-@pytest.mark.parametrize("learner", [DaskCuttingPlaneSVC, DaskRankSVM])
+@pytest.mark.parametrize("learner", slow_after(1, [DaskRankSVM, DaskCuttingPlaneSVC]))
 def test_a_checkpoint_is_used_on_another_cluster(
     client: Any, growing: Any, data: Any, learner: Any, tmp_path: Path
 ) -> None:

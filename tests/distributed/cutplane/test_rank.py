@@ -12,6 +12,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from reference.rankings import listed_pairs, make_ranking, solve_pairs
+from reference.selection import slow_after
 from unkernel import RankSVM
 from unkernel.distributed import DaskRankSVM
 from unkernel.distributed.cluster.gathered_blocks import gather_blocks
@@ -38,8 +39,21 @@ def assert_equally_good(ours: Any, theirs: Any) -> None:
 # --- Counts ----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("pair_weight", ["uniform", {(4.0, 0.0): 2.0, (1.0, 0.0): 0.0}, "ndcg"], ids=str)
+@pytest.mark.parametrize(
+    ("weighted", "pair_weight"),
+    slow_after(
+        3,
+        [
+            (True, "uniform"),
+            (False, {(4.0, 0.0): 2.0, (1.0, 0.0): 0.0}),
+            (True, "ndcg"),
+            (False, "uniform"),
+            (True, {(4.0, 0.0): 2.0, (1.0, 0.0): 0.0}),
+            (False, "ndcg"),
+        ],
+    ),
+    ids=str,
+)
 def test_the_result_equals_that_of_one_machine(
     client: Any, data: Any, count_on_grids: None, weighted: bool, pair_weight: Any
 ) -> None:
@@ -176,7 +190,7 @@ def test_warm_start_and_path_when_pairs_are_counted_on_grids(
         assert_equally_good(actual, expected)
 
 
-@pytest.mark.parametrize("grouped", [False, True])
+@pytest.mark.parametrize("grouped", slow_after(1, [True, False]))
 def test_a_checkpoint(client: Any, data: Any, count_on_grids: None, tmp_path: Any, grouped: bool) -> None:
     options: dict[str, Any] = {"C": C, "tol": TOL, "checkpoint": tmp_path / "kept"}
     groups = data.groups if grouped else None
@@ -192,7 +206,7 @@ def test_a_checkpoint(client: Any, data: Any, count_on_grids: None, tmp_path: An
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("pair_weight", ["uniform", {(4.0, 0.0): 2.0}, "ndcg"], ids=str)
+@pytest.mark.parametrize("pair_weight", slow_after(1, ["ndcg", "uniform", {(4.0, 0.0): 2.0}]), ids=str)
 def test_groups(client: Any, data: Any, weighted: bool, pair_weight: Any) -> None:
     weights = data.weights if weighted else None
     ours = DaskRankSVM(C, tol=TOL, pair_weight=pair_weight).fit(data.X, data.ranks, data.groups, weights)

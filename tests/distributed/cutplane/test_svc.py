@@ -16,6 +16,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 import unkernel
+from reference.selection import slow_after
 from unkernel import CuttingPlaneSVC, RankSVM, write_svmlight
 from unkernel.distributed import (
     DaskCuttingPlaneSVC,
@@ -43,18 +44,22 @@ def assert_equally_good(ours: Any, theirs: Any) -> None:
 
 @pytest.mark.parametrize(
     "options",
-    [
-        {},
-        {"loss": "squared_hinge"},
-        {"fit_intercept": False},
-        {"intercept_scaling": 5.0, "C": 0.01},
-        {"class_weight": "balanced"},
-        {"class_weight": {"yes": 3.0}},
-        {"objective": "roc_area"},
-        {"objective": "f1"},
-        {"objective": "break_even"},
-        {"objective": "precision_at_k", "k": 50},
-    ],
+    slow_after(
+        6,
+        [
+            {},
+            {"loss": "squared_hinge", "fit_intercept": False},
+            {"class_weight": {"yes": 3.0}},
+            {"objective": "roc_area"},
+            {"objective": "f1"},
+            {"objective": "precision_at_k", "k": 50},
+            {"loss": "squared_hinge"},
+            {"fit_intercept": False},
+            {"intercept_scaling": 5.0, "C": 0.01},
+            {"class_weight": "balanced"},
+            {"objective": "break_even"},
+        ],
+    ),
     ids=str,
 )
 def test_binary(client: Any, data: Any, options: dict[str, Any]) -> None:
@@ -178,7 +183,8 @@ def test_inputs(client: Any, data: Any, kind: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "learner", [DaskCuttingPlaneSVC, DaskPolyLogisticRegression, DaskPolySVC, DaskRankSVM]
+    "learner",
+    slow_after(2, [DaskCuttingPlaneSVC, DaskPolySVC, DaskPolyLogisticRegression, DaskRankSVM]),
 )
 def test_blocks_of_weight_zero_are_ignored(client: Any, data: Any, learner: Any) -> None:
     X, y, weights = data.X, data.ranks > 1, np.ones(600)

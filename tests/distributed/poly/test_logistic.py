@@ -19,6 +19,7 @@ from reference import sparse as reference
 from reference.lost_workers import kill_a_worker
 from reference.poly import expand
 from reference.poly_problems import make_problem
+from reference.selection import slow_after
 from unkernel import PolyLogisticRegression, PolySVC
 from unkernel.distributed import DaskPolyLogisticRegression, DaskPolySVC
 from unkernel.distributed.poly.sparse_shards import ClusterSparseShards
@@ -41,19 +42,22 @@ def assert_equally_good(ours: Any, theirs: Any) -> None:
 
 @pytest.mark.parametrize(
     "options",
-    [
-        {},
-        {"degree": 1},
-        {"degree": 3, "gamma": 0.3},
-        {"penalty": "elasticnet"},
-        {"penalty": "elasticnet", "l1_ratio": 0.1, "degree": 1},
-        {"penalty": "l2"},
-        {"penalty": "l2", "degree": 3, "gamma": 0.3, "feature_map": "plain"},
-        {"penalty": "l2", "degree": 1, "coef0": 0.0, "C": 100.0},
-        {"feature_map": "plain"},
-        {"gamma": "auto", "coef0": 0.0, "C": 1000.0},
-        {"class_weight": {"yes": 3.0}},
-    ],
+    slow_after(
+        5,
+        [
+            {},
+            {"penalty": "l2"},
+            {"penalty": "elasticnet", "l1_ratio": 0.1, "degree": 1},
+            {"penalty": "l2", "degree": 3, "gamma": 0.3, "feature_map": "plain"},
+            {"class_weight": {"yes": 3.0}},
+            {"degree": 1},
+            {"degree": 3, "gamma": 0.3},
+            {"penalty": "elasticnet"},
+            {"penalty": "l2", "degree": 1, "coef0": 0.0, "C": 100.0},
+            {"feature_map": "plain"},
+            {"gamma": "auto", "coef0": 0.0, "C": 1000.0},
+        ],
+    ),
     ids=str,
 )
 def test_two_classes(client: Any, small_data: Any, options: dict[str, Any]) -> None:
@@ -69,31 +73,40 @@ def test_two_classes(client: Any, small_data: Any, options: dict[str, Any]) -> N
 
 @pytest.mark.parametrize(
     ("learner", "penalty"),
-    [(DaskPolyLogisticRegression, "l1"), (DaskPolyLogisticRegression, "l2"), (DaskPolySVC, "l1")],
+    slow_after(
+        2, [(DaskPolyLogisticRegression, "l1"), (DaskPolySVC, "l1"), (DaskPolyLogisticRegression, "l2")]
+    ),
 )
 def test_several_classes_and_weights(client: Any, small_data: Any, learner: Any, penalty: str) -> None:
     options = {"penalty": penalty, "class_weight": "balanced"}
     options |= {"loss": "squared_hinge"} if learner is DaskPolySVC else {}
     local = PolySVC if learner is DaskPolySVC else PolyLogisticRegression
-    for weights in (None, small_data.weights):
-        ours = learner(**options).fit(small_data.X, small_data.classes, weights)
-        theirs = local(**options).fit(small_data.X, small_data.classes, weights)
-        assert_equally_good(ours, theirs)
-        np.testing.assert_array_equal(ours.classes_, [0, 1, 2])
-        assert np.mean(ours.predict(small_data.X) == theirs.predict(small_data.X)) > 0.95
+    ours = learner(**options).fit(small_data.X, small_data.classes, small_data.weights)
+    theirs = local(**options).fit(small_data.X, small_data.classes, small_data.weights)
+    assert_equally_good(ours, theirs)
+    np.testing.assert_array_equal(ours.classes_, [0, 1, 2])
+    assert np.mean(ours.predict(small_data.X) == theirs.predict(small_data.X)) > 0.95
 
 
-@pytest.mark.parametrize("binary", [False, True])
 @pytest.mark.parametrize(
-    ("kind", "l1"),
-    [
-        ("logistic", 1.0),
-        ("logistic", 0.3),
-        ("logistic", 0.0),
-        ("softmax", 1.0),
-        ("softmax", 0.0),
-        ("squared_hinge", 1.0),
-    ],
+    ("kind", "l1", "binary"),
+    slow_after(
+        6,
+        [
+            ("logistic", 1.0, False),
+            ("logistic", 0.3, True),
+            ("logistic", 0.0, False),
+            ("softmax", 1.0, True),
+            ("softmax", 0.0, True),
+            ("squared_hinge", 1.0, False),
+            ("logistic", 1.0, True),
+            ("logistic", 0.3, False),
+            ("logistic", 0.0, True),
+            ("softmax", 1.0, False),
+            ("softmax", 0.0, False),
+            ("squared_hinge", 1.0, True),
+        ],
+    ),
 )
 def test_the_reported_gap_is_correct(client: Any, kind: str, l1: float, binary: bool) -> None:
     """Explicit maps of all rows give the same objective, and an optimum between bound and objective."""
@@ -119,6 +132,7 @@ def test_the_reported_gap_is_correct(client: Any, kind: str, l1: float, binary: 
         assert bound * (1 - 1e-6) <= optimum <= objective_of_round * (1 + 1e-6)
 
 
+@pytest.mark.slow
 def test_parts_of_one_class_and_of_other_columns(client: Any, small_data: Any) -> None:
     """No part has more than one class, or more than a third of the features."""
     order = np.argsort(small_data.classes, kind="stable")
@@ -138,6 +152,7 @@ def test_equal_rows_in_several_parts_of_0_and_1(client: Any, penalty: str) -> No
 
 
 @pytest.mark.parametrize("penalty", ["l1", "l2"])
+@pytest.mark.slow
 def test_parts_of_binary_values_among_others_are_not_taken_for_sets(client: Any, penalty: str) -> None:
     X, y = make_problem(0, rows=300, features=5)
     X[150:] *= 2
@@ -165,7 +180,7 @@ def test_blocks_of_different_width_some_empty(client: Any, small_data: Any) -> N
     assert_equally_good(ours, PolyLogisticRegression().fit(X, y))
 
 
-@pytest.mark.parametrize("penalty", ["l1", "l2"])
+@pytest.mark.parametrize("penalty", slow_after(1, ["l1", "l2"]))
 def test_a_path_is_that_of_one_machine(client: Any, small_data: Any, penalty: str) -> None:
     Cs = [0.3, 1.0]
     ours, theirs = (

@@ -8,12 +8,13 @@ from itertools import cycle, islice
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.exceptions import NotFittedError
 
 from reference.dependencies import is_tree
 from reference.parse_corpora import treebank
+from reference.selection import few_examples
 from reference.treebanks import TAGS, XPOS, bank_of, sentences, treebanks
 from unkernel import FormatError, load
 from unkernel.data import Treebank, read_conllu, read_conllx
@@ -81,7 +82,7 @@ def test_every_parse_is_one_tree(bank, words, data, options):
     check_trees(parser.parse(bank), parser.labels_)
 
 
-@settings(max_examples=10)
+@few_examples(5)
 @given(drawn_sentences=st.lists(sentences(), min_size=3, max_size=5), n_jobs=st.integers(2, 4))
 def test_answers_do_not_depend_on_threads(drawn_sentences, n_jobs):
     bank = bank_of(drawn_sentences * 60)

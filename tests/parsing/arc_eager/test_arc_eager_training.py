@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.exceptions import NotFittedError
 
 from reference.dependencies import is_tree
 from reference.processes import check_interrupt, needs_sigint
+from reference.selection import few_examples
 from reference.treebanks import bank_of, template_texts, treebanks
 from unkernel._core import ArcEagerSpec, OnlineTrainer
 from unkernel.data import Treebank
@@ -126,7 +127,7 @@ def test_conjunctions_below_min_updates_are_left_out():
 # --- Random state and threads -----------------------------------------------------------------------
 
 
-@settings(max_examples=15)
+@few_examples(6)
 @given(
     bank=treebanks(),
     learner=st.sampled_from([("online", 1), ("online", 3), ("svm", 1), ("logistic", 1)]),

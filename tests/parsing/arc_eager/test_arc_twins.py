@@ -6,12 +6,13 @@ import contextlib
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from reference import arc_eager
 from reference.dependencies import is_tree, projective_heads, projectivise
 from reference.online import Trainer, mean
+from reference.selection import few_examples
 from reference.treebanks import CROSSING, bank_of, sentences, template_texts, treebanks
 from unkernel._core import ArcEagerSpec, OnlineTrainer, mean_weights
 from unkernel.parsing import ArcEagerParser
@@ -119,7 +120,7 @@ def check_weights(runs, twins):
     assert part["intercept"].tolist() == intercept
 
 
-@settings(max_examples=25)
+@few_examples(10)
 @given(
     text=template_texts(),
     bank=treebanks(max_words=6),
@@ -176,7 +177,7 @@ def check_parses(parser, text, bank, test_bank):
             assert (parsed.heads, parsed.deprels) == expected
 
 
-@settings(max_examples=25)
+@few_examples(10)
 @given(
     text=template_texts(),
     bank=treebanks(),
@@ -194,7 +195,7 @@ def test_greedy_parses(*, text, bank, test_bank, split, degree, learner, tmp_pat
     check_parses(parser.fit(bank), text, bank, test_bank)
 
 
-@settings(max_examples=25)
+@few_examples(10)
 @given(
     text=template_texts(),
     bank=treebanks(),
@@ -213,7 +214,7 @@ def test_parses_with_a_beam(*, text, bank, test_bank, split, beam, epochs, tmp_p
     assert parser.parse(test_bank, n_jobs=2).to_bytes() == parser.parse(test_bank).to_bytes()
 
 
-@settings(max_examples=30)
+@few_examples(10)
 @given(text=template_texts(), others=st.lists(sentences(), max_size=3))
 def test_crossing_arcs_are_learnt_and_restored(text, others, tmp_path_factory):
     path = tmp_path_factory.mktemp("templates") / "own.txt"

@@ -6,10 +6,11 @@ from unittest import mock
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import unkernel
+from reference.selection import few_examples
 from reference.tagging import Column
 from unkernel import FormatError
 from unkernel.data import Treebank, read_conllu
@@ -57,7 +58,7 @@ def treebank(sentences):
     seed=st.integers(0, 99),
     often=st.integers(1, 4),
 )
-@settings(max_examples=25)
+@few_examples(10)
 def test_tags_equal_those_of_the_slow_twin(
     *, train, test, degree, min_count, min_updates, epochs, seed, often
 ):

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from reference.selection import slow_after
 from reference.text_treebanks import treebank_with_text
 from unkernel import FormatError
 from unkernel._core import whole_text
@@ -93,7 +94,7 @@ def test_paragraphs_are_complete_when_another_has_begun(nlp, text):
     assert whole_text(nlp.model_.tokenizer.spec, text.encode()) == (complete_bytes(text), True)
 
 
-@pytest.mark.parametrize("line", ["Dogs saw it ", "x", "犬が見た。", "犬\u3000", "\U0001f600"])
+@pytest.mark.parametrize("line", slow_after(1, ["Dogs saw it ", "犬が見た。", "x", "犬\u3000", "\U0001f600"]))
 def test_a_long_line_is_cut_where_it_has_blanks(nlp, line):
     data = (line * (5 * MEGABYTE // 4 // len(line.encode()))).encode()
     tokenizer = nlp.model_.tokenizer
