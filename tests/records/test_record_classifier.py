@@ -187,7 +187,10 @@ def test_damaged_settings_are_refused(classifier: RecordClassifier) -> None:
                 accepted.add(next(key for key in reversed(path) if isinstance(key, str)))
     switches = {"required", "ignores_unknown_keys"}
     examples = {"example", *settings["plan"]["example"]}  # none, and other values
-    assert accepted == {"names"} | switches | examples | {"none", "nan", "absent", "unknown"}
+    training = settings["plan"]["training"]  # other counts of values can be valid, and other bounds
+    counts = {"missing", "classes", "bounds", *training["missing"], *training["unknown"]}
+    codes = {"none", "nan", "absent", "unknown"}
+    assert accepted == {"names"} | switches | examples | codes | counts
     for example in ({"age": [None]}, {"age": None}, {"age": math.inf}, {"no column": 1}):
         assert is_refused(arrays, settings | {"plan": settings["plan"] | {"example": example}})
     for replacement in damaged(None):

@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from unkernel.records.encoder import RecordEncoder
     from unkernel.records.plan import Plan
     from unkernel.records.plan_step import PlanStep
+    from unkernel.records.training_counts import TrainingCounts
 else:
     __getattr__, __dir__ = lazy_names(
         __name__,
@@ -15,7 +16,8 @@ else:
             "unkernel.records.encoder": "RecordEncoder",
             "unkernel.records.plan": "Plan",
             "unkernel.records.plan_step": "PlanStep",
+            "unkernel.records.training_counts": "TrainingCounts",
         },
     )
 
-__all__ = ["Plan", "PlanStep", "RecordEncoder"]
+__all__ = ["Plan", "PlanStep", "RecordEncoder", "TrainingCounts"]

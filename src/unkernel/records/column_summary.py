@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ _LISTS = (list, tuple, set, frozenset)
 Kinds = Mapping[str, str | None]  # the kind of each column; None means that the kind is inferred
 MOST_ARE_NUMBERS = 0.9  # with a larger share of numbers, the other values are probably mistakes
 _WORDS_IN_TEXT = 4.0  # strings with a larger mean number of words are texts
+_NO_LIMIT = np.iinfo(np.int64).max  # on the number of groups of numbers
 
 
 class MixedColumnWarning(UserWarning):
@@ -61,6 +63,22 @@ class ColumnFacts:
                 )
         numbers: list[Any] = self._summary.frequent_numbers(min_count).tolist()
         return numbers + self._summary.frequent_texts(min_count)
+
+    def count_values(self) -> int:
+        """Return the number of records that have a value."""
+        count, _, _ = self._summary.text_counts
+        if self.kind not in ("date", "strings"):
+            return count + self._number_count_and_median[0]
+        state: dict[str, Any] = self._summary.state(_NO_LIMIT)
+        return count + int(np.sum(state["hours"][2])) + int(state["lists"])
+
+    def count_rare(self, min_count: int) -> int:
+        """Return the number of values that are categories with fewer than `min_count` records."""
+        if min_count == 1:
+            return 0
+        state: dict[str, Any] = self._summary.state(_NO_LIMIT)
+        counts = np.concatenate([state["texts"][1], state["numbers"][2]])
+        return int(counts[counts < min_count].sum())
 
     def is_boolean(self) -> bool:
         """Return whether all values are True or False."""
@@ -126,12 +144,19 @@ class ColumnFacts:
         return self._find_median_date() if self.kind == "date" else None
 
     def _find_median(self) -> float | None:
+        _, value = self._number_count_and_median
+        if value is None:
+            return None
+        return int(value) if self.is_whole() else float(f"{value:.4g}")
+
+    @cached_property
+    def _number_count_and_median(self) -> tuple[int, float | None]:
+        """The number of numbers and their median, which are cached because they need a sort."""
         lows, _, counts, _ = self._summary.counted_numbers()
         if not len(counts):
-            return None
+            return 0, None
         ends = np.cumsum(counts)
-        value = float(lows[np.searchsorted(ends, ends[-1] / 2)])
-        return int(value) if self.is_whole() else float(f"{value:.4g}")
+        return int(ends[-1]), float(lows[np.searchsorted(ends, ends[-1] / 2)])
 
     def _find_median_date(self) -> str | None:
         """Return a typical date: the median of strings, or else the median year, month and day combined."""

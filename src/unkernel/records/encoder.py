@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from numbers import Integral
 from typing import Any, ClassVar, Self
@@ -23,6 +24,7 @@ from unkernel.records.feature_names import JoinedNames
 from unkernel.records.plan import Plan
 from unkernel.records.plan_step import PlanStep
 from unkernel.records.tables import get_column_names
+from unkernel.records.training_counts import count_training
 
 _SHARED = ("category", "number", "binned", "date")  # kinds whose columns share one step per kind
 _MAX_BINS = 1000
@@ -109,15 +111,15 @@ class RecordEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         ----------
         X : DataFrame, Arrow table, list of dicts, dict of columns, or array of shape (n_records, n_columns)
             Training records. Records in a Dask data frame or array are counted on the workers.
-        y : ignored, default=None
-            Not used; present for compatibility with pipelines.
+        y : array-like of shape (n_records,), default=None
+            The targets. They do not affect the encoding; only their counts are kept, in ``plan_.training``.
 
         Returns
         -------
         RecordEncoder
             The fitted encoder itself.
         """
-        self._fit(X)
+        self._fit(X, y)
         return self
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
@@ -128,18 +130,18 @@ class RecordEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         ----------
         X : DataFrame, Arrow table, list of dicts, dict of columns, or array of shape (n_records, n_columns)
             Training records.
-        y : ignored, default=None
-            Not used; present for compatibility with pipelines.
+        y : array-like of shape (n_records,), default=None
+            The targets. They do not affect the encoding; only their counts are kept, in ``plan_.training``.
 
         Returns
         -------
         scipy.sparse.csr_matrix of shape (n_records, n_features_out)
             The encoded rows; a lazy Dask array of such blocks if X is a Dask collection.
         """
-        records, columns = self._fit(X)
+        records, columns = self._fit(X, y)
         return records.encode(self.plan_, thread_count(self.n_jobs), columns)
 
-    def _fit(self, X: Any) -> tuple[Any, list[ColumnFacts]]:
+    def _fit(self, X: Any, y: Any) -> tuple[Any, list[ColumnFacts]]:
         records = self._read(X)
         names = records.names
         if records.n_rows == 0:
@@ -154,7 +156,8 @@ class RecordEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         columns = summarize_columns(names, kinds, records.summaries(kinds))
         self.kinds_ = {column.name: column.kind for column in columns}
         self.n_features_in_ = len(names)
-        self.plan_ = self._make_plan(names, columns)
+        training = count_training(columns, records.n_rows, self.min_count, y)
+        self.plan_ = replace(self._make_plan(names, columns), training=training)
         return records, columns
 
     def transform(self, X: Any) -> Any:

@@ -26,6 +26,7 @@ from unkernel.records.plan_json import check_type, encode_names, extract_arrays,
 from unkernel.records.plan_step import PlanStep
 from unkernel.records.tables import Table, check_no_unknown_columns, is_arrow, make_table
 from unkernel.records.text_analysis import make_analyzer
+from unkernel.records.training_counts import TrainingCounts
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,6 +54,8 @@ class Plan:
     example : mapping of str to object, default={}
         An example of a record, with a typical value of each column: the most frequent category, the median
         of numbers, a date. Columns of texts have no typical value.
+    training : TrainingCounts or None, default=None
+        Counts of the training records, with which new records can be compared; None if they are unknown.
 
     See Also
     --------
@@ -75,6 +78,7 @@ class Plan:
     ignores_unknown_keys: bool = True
     bound: Sequence[str] = ()
     example: Mapping[str, Any] = field(default_factory=dict)
+    training: TrainingCounts | None = None
 
     @property
     def feature_names(self) -> Sequence[str]:
@@ -287,7 +291,11 @@ class Plan:
             "ignores_unknown_keys": self.ignores_unknown_keys,
             "steps": steps,
         }
-        return arrays, settings | ({"example": dict(self.example)} if self.example else {})
+        if self.example:
+            settings["example"] = dict(self.example)
+        if self.training is not None:
+            settings["training"] = self.training.to_json()
+        return arrays, settings
 
     @classmethod
     def from_container(cls, file: str, arrays: Mapping[str, NDArray[Any]], settings: Any) -> Plan:
@@ -325,6 +333,7 @@ class Plan:
                 whole=check_type(settings["whole"], bool),
                 ignores_unknown_keys=check_type(settings["ignores_unknown_keys"], bool),
                 example=check_type(settings.get("example", {}), dict),
+                training=_read_training(settings),
             )
             _check_example(plan)
             if not plan.steps:
@@ -349,6 +358,12 @@ class Plan:
 
 def _describe_width(step: PlanStep, width: int) -> str:
     return f"not a sound plan: step {step.kind} has {width} features, and {len(step.names)} names"
+
+
+def _read_training(settings: Mapping[str, Any]) -> TrainingCounts | None:
+    if "training" not in settings:  # the file is older than these counts, or made from another pipeline
+        return None
+    return TrainingCounts.from_json(settings["training"], settings["columns"])
 
 
 def _check_example(plan: Plan) -> None:

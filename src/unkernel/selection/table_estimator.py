@@ -221,9 +221,9 @@ class TableEstimator(BaseEstimator):  # type: ignore[misc]
     ) -> tuple[dict[bool, RecordEncoder], EncodedTable]:
         """Return the encoders, and the records encoded with numbers in intervals and with scaled numbers."""
         divide = RecordEncoder(kinds=self.kinds, min_count=self.min_count or 1, n_jobs=self.n_jobs)
-        divided = divide.fit_transform(X)
+        divided = divide.fit_transform(X, y)
         if self.min_count is None and "text" in divide.kinds_.values():
-            divided = divide.set_params(min_count=_MIN_WORD_COUNT).fit_transform(X)
+            divided = divide.set_params(min_count=_MIN_WORD_COUNT).fit_transform(X, y)
         if divided.shape[0] != len(y):
             raise ValueError(f"X has {divided.shape[0]} records, and y has {len(y)} targets")
         if self.task_ == "classes":
@@ -232,7 +232,7 @@ class TableEstimator(BaseEstimator):  # type: ignore[misc]
             raise ValueError(f"{divided.shape[0]} records are too few: comparing models needs {_MIN_RECORDS}")
         scaled_kinds = {name: "number" if kind == "binned" else kind for name, kind in divide.kinds_.items()}
         scale = RecordEncoder(kinds=scaled_kinds, min_count=divide.min_count, n_jobs=self.n_jobs)
-        table = EncodedTable(self.task_, divided, scale.fit_transform(X), y, class_weight)
+        table = EncodedTable(self.task_, divided, scale.fit_transform(X, y), y, class_weight)
         return {False: divide, True: scale}, table
 
     def _fit_best(self, encoders: dict[bool, RecordEncoder], table: EncodedTable) -> Pipeline:

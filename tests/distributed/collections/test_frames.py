@@ -155,7 +155,8 @@ def test_a_worker_that_is_killed_while_counting_and_predicting_costs_only_time(
     parts = np.array_split(np.arange(ROWS), 6)
     rows = [people.iloc[part] for part in parts]
     expected = RecordEncoder().fit(people)
-    unkernel.compile(make_pipeline(expected, CuttingPlaneSVC()).fit(people, labels)).save(tmp_path / "m.uk")
+    pipeline = make_pipeline(RecordEncoder(), CuttingPlaneSVC()).fit(people, labels)
+    unkernel.compile(pipeline).save(tmp_path / "m.uk")
     fast = unkernel.load(tmp_path / "m.uk")
     options = {"processes": True, "n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0"}
     with LocalCluster(**options) as cluster, Client(cluster, set_as_default=False) as client:

@@ -32,7 +32,7 @@ class RecordExamples(Examples):
             with warnings.catch_warnings():
                 # Ignore the encoder's warning: the reader of the file has already given one with the line.
                 warnings.simplefilter("ignore", MixedColumnWarning)
-                rows = encoder.fit_transform(table.columns)
+                rows = encoder.fit_transform(table.columns, class_labels(table.labels))
         except (ValueError, TypeError) as error:
             raise ValueError(f"{file}: {error}") from error
         return RecordExamples(file, table, encoder, rows, seconds)

@@ -41,7 +41,7 @@ class Counts:
     states: list[dict[str, Any] | None]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class LazyRecords:
     """Records of a Dask data frame or array, with the methods of ``Records``."""
 
@@ -67,6 +67,7 @@ class LazyRecords:
             raise ValueError(
                 "Found array with 0 sample(s) (shape=(0, ...)) while a minimum of 1 is required."
             )
+        self.n_rows = counts.rows
         return _merge_states([counts], names, kinds)
 
     def encode(self, plan: Plan, threads: int, _facts: Sequence[ColumnFacts] = ()) -> Any:

@@ -102,7 +102,8 @@ def _translate_steps(
         first = used.pop(0)[1].plan_
         builder = Builder(list(first.columns), list(first.steps))
         source: Source = Vector(len(builder.steps) - 1, first.steps[-1].names)
-        settings = {"required": first.required, "whole": first.whole, "example": first.example}
+        kept = ("required", "whole", "example", "training")
+        settings = {name: getattr(first, name) for name in kept}
     else:
         columns = _list_columns(used, last)
         builder = Builder(columns)
