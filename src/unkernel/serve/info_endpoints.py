@@ -86,6 +86,7 @@ class InfoEndpoints:
             self._models.watch(),
             self._model_endpoints.body_timeouts.watch(),
             self._connection_limits.watch(),
+            self._metrics.watch(),
         ]
         if self._watchdog is not None:
             loops.append(self._watchdog.beat())
@@ -96,6 +97,7 @@ class InfoEndpoints:
             for task in tasks:
                 task.cancel()
             self._model_endpoints.close()
+            self._metrics.collect_counts()
 
     # --- Models ---------------------------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""Collect metrics for Prometheus: requests, times, errors and loaded models of all workers."""
+"""Collect metrics for Prometheus: requests, times, errors, loaded models and records of all workers."""
 
 from __future__ import annotations
 
@@ -44,6 +44,8 @@ class Metrics:
     def __init__(self) -> None:
         from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram  # reads _FOLDER_VARIABLE
 
+        from unkernel.serve.record_metrics import RecordMetrics  # the supervisor does not need models
+
         self._registry = CollectorRegistry()
         self._seconds = Histogram(
             "unkernel_request_seconds",
@@ -73,6 +75,7 @@ class Metrics:
             registry=self._registry,
         )
         self._children: dict[tuple[str, str, int], Histogram] = {}
+        self._records = RecordMetrics(self._registry, is_shared=_FOLDER_VARIABLE in os.environ)
 
     def count_request(self, model: str, endpoint: str, status: int, seconds: float) -> None:
         key = (model, endpoint, status)
@@ -85,6 +88,7 @@ class Metrics:
         self._loads.labels(served.name, "loaded").inc()
         self._load_seconds.labels(served.name).set(served.load_seconds)
         self._version.labels(served.name).set(float(served.version))
+        self._records.add_model(served)
 
     def count_refusal(self, model: str) -> None:
         """Count a rejected model file."""
@@ -95,12 +99,22 @@ class Metrics:
         from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
         from prometheus_client.multiprocess import MultiProcessCollector
 
+        self.collect_counts()
         if _FOLDER_VARIABLE not in os.environ:
             return generate_latest(self._registry), CONTENT_TYPE_LATEST
         _remove_gauges_of_dead_workers(Path(os.environ[_FOLDER_VARIABLE]))
         registry = CollectorRegistry()
         MultiProcessCollector(registry)
+        registry.register(self._records)
         return generate_latest(registry), CONTENT_TYPE_LATEST
+
+    def collect_counts(self) -> None:
+        """Add the counts of records to the metrics that all workers share."""
+        self._records.collect_counts()
+
+    async def watch(self) -> None:
+        """Add the counts of records at regular intervals, in an endless loop."""
+        await self._records.watch()
 
 
 def _remove_gauges_of_dead_workers(folder: Path) -> None:

@@ -126,15 +126,15 @@ class ModelEndpoints:
 
         An error that ends the stream becomes the last line or, if there is no other line, the response.
         """
-        answerer, line = served.answerer, 1
+        line = 1
         parts = read_lines(receive, self._limits.body)
         try:
             while (lines := await self.body_timeouts.wait_for(anext(parts, None))) is not None:
-                if answerer.quick:
-                    yield _answer_lines(answerer, lines, line)
+                if served.answerer.quick:
+                    yield _answer_lines(served, lines, line)
                     await asyncio.sleep(0)  # let other requests run
                 else:
-                    yield await self._run_in_thread(lambda: _answer_lines(answerer, lines, line))  # noqa: B023
+                    yield await self._run_in_thread(lambda: _answer_lines(served, lines, line))  # noqa: B023
                 line += _count_lines(lines)
         except RequestError as error:
             if line == 1:
@@ -156,7 +156,9 @@ class ModelEndpoints:
             answer = _call_model(
                 lambda: answerer.answer_items(items, shape), has_number=shape is JsonShape.LIST
             )
-        return Reply(answer, 200, [*JSON, _make_version_header(served), _make_timing_header(start_time)])
+        headers = [*JSON, _make_version_header(served), _make_timing_header(start_time)]
+        served.counts.add(body, shape, answer)
+        return Reply(answer, 200, headers)
 
     def _infer(self, served: ServedModel, head: Head, body: bytes) -> Reply:
         """Predict for tensors of the Open Inference Protocol."""
@@ -168,6 +170,7 @@ class ModelEndpoints:
         inference_protocol.check_inputs(request.inputs, served.answerer, self._limits.batch)
         outputs = _call_model(lambda: served.answerer.infer(request.inputs))
         answer, headers = inference_protocol.encode_answer(served, request, outputs)
+        served.counts.add_tensors(request.inputs, outputs)
         return Reply(answer, 200, [*headers, _make_version_header(served), _make_timing_header(start_time)])
 
 
@@ -207,24 +210,31 @@ def _read_items(answerer: Answerer, body: bytes) -> tuple[list[Any], JsonShape]:
     return [content], JsonShape.ONE
 
 
-def _answer_lines(answerer: Answerer, lines: bytes, first: int) -> bytes:
+def _answer_lines(served: ServedModel, lines: bytes, first: int) -> bytes:
     """Return the answers to complete lines: all in one call or, if a line is invalid, one by one."""
+    answerer = served.answerer
     answers = answerer.answer_json(lines, JsonShape.LINES, len(lines))
-    if answers is not None:
-        return answers
-    numbered_lines = [(number, text) for number, text in enumerate(lines.split(b"\n"), first) if text.strip()]
-    try:
-        return answerer.answer_items([decode_json(text) for _, text in numbered_lines], JsonShape.LINES)
-    except (RequestError, ValueError, TypeError, RecursionError):
-        return b"".join(_answer_line(answerer, text, number) for number, text in numbered_lines)
+    if answers is None:
+        numbered_lines = [
+            (number, text) for number, text in enumerate(lines.split(b"\n"), first) if text.strip()
+        ]
+        try:
+            items = [decode_json(text) for _, text in numbered_lines]
+            answers = answerer.answer_items(items, JsonShape.LINES)
+        except (RequestError, ValueError, TypeError, RecursionError):
+            return b"".join(_answer_line(served, text, number) for number, text in numbered_lines)
+    served.counts.add(lines, JsonShape.LINES, answers)
+    return answers
 
 
-def _answer_line(answerer: Answerer, text: bytes, number: int) -> bytes:
+def _answer_line(served: ServedModel, text: bytes, number: int) -> bytes:
     try:
         item = decode_json(text, "the line")
-        return _call_model(lambda: answerer.answer_items([item], JsonShape.LINES), has_number=False)
+        answer = _call_model(lambda: served.answerer.answer_items([item], JsonShape.LINES), has_number=False)
     except RequestError as error:
         return _encode_error_line(error, number)
+    served.counts.add(text, JsonShape.ONE, answer.rstrip(b"\n"))
+    return answer
 
 
 def _encode_error_line(error: RequestError, number: int) -> bytes:

@@ -15,6 +15,7 @@ from unkernel import load
 from unkernel.serve.answerers import Answerer, make_answerer
 from unkernel.serve.errors import RequestError
 from unkernel.serve.json_log import log
+from unkernel.serve.model_counts import ModelCounts
 from unkernel.serve.model_snapshots import ModelSnapshots, Snapshot, identify_file
 from unkernel.serve.settings import Settings
 
@@ -29,6 +30,7 @@ class ServedModel:
     version: str
     answerer: Answerer
     load_seconds: float
+    counts: ModelCounts
 
 
 class ServedModels:
@@ -126,7 +128,8 @@ class ServedModels:
         answerer = make_answerer(load(self._snapshots.get_path(entry), verify=False))
         with contextlib.suppress(ValueError):
             answerer.answer_one(answerer.example)  # the first answer of a parser builds its tables
-        served = ServedModel(name, str(entry.version), answerer, time.perf_counter() - start_time)
+        counts = ModelCounts(answerer)
+        served = ServedModel(name, str(entry.version), answerer, time.perf_counter() - start_time, counts)
         self._served[name] = served
         self._logged_faults.pop(name, None)
         self._on_load(served)

@@ -10,6 +10,8 @@ from typing import Any
 import msgspec
 
 from unkernel._core import JsonShape
+from unkernel.models import Decision
+from unkernel.records.plan import Plan
 
 Json = dict[str, Any]
 _ENCODER = msgspec.json.Encoder()
@@ -45,10 +47,16 @@ class Answerer(ABC):
         The kind of each input: ``"record"``, ``"row"``, ``"tree"``, ``"text"`` or ``"sentences"``.
     quick : bool
         Whether an answer takes only microseconds. If so, short requests are answered on the event loop.
+    decision : Decision or None
+        How scores become answers; None for parsers.
+    plan : Plan or None
+        How records are encoded; None for other inputs.
     """
 
     input: str
     quick = False
+    decision: Decision | None = None
+    plan: Plan | None = None
 
     @abstractmethod
     def describe(self) -> Json:

@@ -28,7 +28,8 @@ class RecordAnswerer(ScoreAnswerer):
     quick = True
 
     def __init__(self, model: RecordClassifier) -> None:
-        self._plan = model.plan.with_none_as_nan()  # JSON has no NaN
+        self.plan = self._plan = model.plan.with_none_as_nan()  # JSON has no NaN
+        self.decision = model.decision
         self._model = RecordClassifier(self._plan, model.classifier)
         self._format = AnswerFormat(model.decision)
         self._scorer = self._model._scorer

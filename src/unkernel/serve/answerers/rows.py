@@ -31,6 +31,7 @@ class RowAnswerer(ScoreAnswerer):
 
     def __init__(self, model: CompiledClassifier) -> None:
         self._model = model
+        self.decision = model.decision
         self._format = AnswerFormat(model.decision)
 
     def describe(self) -> Json:

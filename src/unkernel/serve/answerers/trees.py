@@ -22,6 +22,7 @@ class TreeAnswerer(ScoreAnswerer):
 
     def __init__(self, model: TreeClassifier) -> None:
         self._model = model
+        self.decision = model.decision
         self._format = AnswerFormat(model.decision)
         self._channels = list(model.model.support.trees)
 
