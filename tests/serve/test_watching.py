@@ -241,13 +241,14 @@ def test_a_new_version_continues_the_counts(tmp_path: Path) -> None:
 
 def test_all_workers_are_counted(files: dict[str, Path]) -> None:
     with started(files["people"], "--workers", "2") as server:
-        url = server.address
         for number in range(40):  # new connections: the system spreads them over the workers
-            httpx.post(f"{url}/models/people/predict", json=NEW[number % 2]).raise_for_status()
-        while True:  # workers share their counts at regular intervals
-            text = httpx.get(f"{url}/metrics").text
-            if read_metrics(text, "records_total", "people") == {"": 40}:
-                break
+            with httpx.Client(base_url=server.address, timeout=60) as client:
+                client.post("/models/people/predict", json=NEW[number % 2]).raise_for_status()
+        with httpx.Client(base_url=server.address, timeout=60) as client:
+            while True:  # workers share their counts at regular intervals
+                text = client.get("/metrics").text
+                if read_metrics(text, "records_total", "people") == {"": 40}:
+                    break
         assert read_metrics(text, "examined_records_total", "people") == {"": 40}
         assert read_metrics(text, "missing_values_total", "people") == {"age": 20, "town": 0}
         assert read_metrics(text, "training_records", "people") == {"": 24}

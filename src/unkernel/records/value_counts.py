@@ -6,7 +6,7 @@ the same way as it encodes them for a model.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +17,7 @@ from unkernel.data.rows.csr import CsrRows
 from unkernel.records import steps
 from unkernel.records.plan import Plan
 from unkernel.records.plan_step import PlanStep
+from unkernel.records.training_counts import TrainingCounts
 
 MISSING, UNKNOWN = "missing", "unknown"
 
@@ -61,6 +62,68 @@ class MarkingPlan:
             }
             for what in (MISSING, UNKNOWN)
         }
+
+
+@dataclass(frozen=True)
+class ValueShares:
+    """The shares of missing and unknown values of a column, among new records and in training.
+
+    Attributes
+    ----------
+    column : str
+    missing : float
+    training_missing : float or None
+        None if the training shares are unknown.
+    unknown : float or None
+        None if the column is not one of categories.
+    training_unknown : float or None
+    """
+
+    column: str
+    missing: float
+    training_missing: float | None
+    unknown: float | None
+    training_unknown: float | None
+
+    @property
+    def change(self) -> float:
+        """The larger difference between the new and the training shares."""
+        return max(
+            abs(self.missing - (self.training_missing or 0.0)),
+            abs((self.unknown or 0.0) - (self.training_unknown or 0.0)),
+        )
+
+
+def compare_values(marking: MarkingPlan, rows: CsrRows, training: TrainingCounts | None) -> list[ValueShares]:
+    """Return the shares of missing and unknown values, the column with the largest change first.
+
+    Parameters
+    ----------
+    marking : MarkingPlan
+    rows : CsrRows
+        New records, encoded by the marking plan.
+    training : TrainingCounts or None
+        The counts of the training records, if they are known.
+    """
+    counts = marking.count(rows)
+
+    def share(what: str, column: str) -> float | None:
+        return counts[what][column] / rows.shape[0] if column in counts[what] else None
+
+    def training_share(stored: Mapping[str, int], column: str) -> float | None:
+        return stored[column] / training.n_records if training and column in stored else None
+
+    shares = [
+        ValueShares(
+            column,
+            count / rows.shape[0],
+            training_share(training.missing if training else {}, column),
+            share(UNKNOWN, column),
+            training_share(training.unknown if training else {}, column),
+        )
+        for column, count in counts[MISSING].items()
+    ]
+    return sorted(shares, key=lambda shares_of_column: -shares_of_column.change)
 
 
 def make_marking_plan(plan: Plan) -> MarkingPlan | None:

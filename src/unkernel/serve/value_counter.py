@@ -23,7 +23,9 @@ from unkernel.serve.answer_counter import MAX_LABELS
 
 OTHER_COLUMNS = "(other columns)"
 _NO_LIMIT = 1 << 40
-_MAX_BYTES = 1 << 13  # of a longer body, a part of this size is counted
+_MAX_BYTES = (
+    3 << 10
+)  # of a longer body, a part of about this size is counted, with reused buffers of the core
 _GOLDEN_RATIO = 0.6180339887498949  # its multiples, modulo 1, are spread evenly
 _BETWEEN_RECORDS = re.compile(rb"\}\s*,\s*\{")
 

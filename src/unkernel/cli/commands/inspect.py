@@ -127,7 +127,7 @@ def _inspect_records(
     path: Path, top: int, features: str | None, data: str | None, *, quiet: bool
 ) -> dict[str, Any]:
     from unkernel.cli.records.explanation import open_as_rows
-    from unkernel.cli.records.importances import compute_shares
+    from unkernel.cli.records.importances import describe_data
 
     refuse_options(path, {"--features": features}, ROWS_NOT_RECORDS)
     records, opened = open_as_rows(path)
@@ -138,7 +138,7 @@ def _inspect_records(
         key: value for key, value in description["origin"].items() if key != "feature_names"
     }
     description |= {"records": True, "target": records.target, "columns": records.columns()}
-    return description | ({} if data is None else {"importances": compute_shares(records, data, quiet=quiet)})
+    return description | ({} if data is None else describe_data(records, data, quiet=quiet))
 
 
 # --- Rows ---------------------------------------------------------------------------------------------

@@ -89,8 +89,9 @@ RecordsOfImportances = Annotated[
     typer.Option(
         "--data",
         metavar="FILE",
-        help="Also show the share of each column and pair of columns in the variance of the score, over the "
-        "first records of this file; - reads stdin.",
+        help="Also show the share of each column and pair of columns in the variance of the score, and the "
+        "shares of missing and unknown values beside those in training, over the first records of this file; "
+        "- reads stdin.",
     ),
 ]
 TestFile = Annotated[

@@ -8,7 +8,7 @@ from rich.text import Text
 
 from unkernel.cli.render.candidates import print_candidates
 from unkernel.cli.render.models import format_exactness, format_trie, model_facts
-from unkernel.cli.render.records import print_columns, print_importances
+from unkernel.cli.render.records import print_columns, print_importances, print_values
 from unkernel.cli.terminal.console import flatten, format_size, format_value, print_facts, results
 from unkernel.cli.terminal.tables import name_column, new_table, number_column, print_table
 from unkernel.engines.explain.explanation import AND
@@ -26,6 +26,8 @@ def print_model(description: dict[str, Any]) -> None:
             print_columns("columns", description["columns"], description["target"])
         if "importances" in description:
             print_importances(description["importances"])
+        if "values" in description:
+            print_values(description["values"])
         _print_rows(description)
 
 

@@ -29,3 +29,22 @@ def print_importances(importances: dict[str, Any]) -> None:
     for term in importances["terms"][:_MAX_PRINTED_TERMS]:
         table.add_row(Text(flatten(AND.join(term["columns"]))), f"{100 * term['share']:.1f} %")
     print_table(f"share of the variance of the score, {importances['records']:,} records", table)
+
+
+def print_values(values: dict[str, Any]) -> None:
+    """Print the columns whose shares of missing and unknown values differ most from those in training."""
+    table = new_table(
+        "column",
+        number_column("missing"),
+        number_column("in training"),
+        number_column("unknown"),
+        number_column("in training"),
+    )
+    for shares in values["columns"][:_MAX_PRINTED_TERMS]:
+        numbers = (shares[name] for name in ("missing", "training_missing", "unknown", "training_unknown"))
+        table.add_row(Text(flatten(shares["column"])), *map(_format_share, numbers))
+    print_table(f"values without a feature of their own, {values['records']:,} records", table)
+
+
+def _format_share(share: float | None) -> str:
+    return "" if share is None else f"{100 * share:.1f} %"
