@@ -28,6 +28,12 @@ std::vector<std::size_t> ConjunctionSearch::writing_order(std::span<const Key> k
   return order;
 }
 
+std::size_t ConjunctionSearch::most_rows_of(Key key) const {
+  const Conjunction conjunction = index_.decode(key);
+  if (conjunction.size == 0) return static_cast<std::size_t>(examples_.rows());
+  return occurrences_.of(conjunction.ranks[0]).size();
+}
+
 bool ConjunctionSearch::ColumnWriter::pays_off(const Holders& holders, std::size_t rank) const {
   constexpr std::size_t max_ratio = 8;
   return holders.rank == rank || search_.occurrences_.of(rank).size() <= max_ratio * places_.size();

@@ -3,8 +3,8 @@
 //
 // The rows of the rarest feature are kept if they contain the other features. A table of the rows that
 // contain a feature answers this, and is kept for the next conjunction: so conjunctions are best written in
-// the order of `precedes`. If the feature occurs in many more rows than are left, and its rows are not in
-// the table yet, each row is searched for the feature instead.
+// the order that `writing_order` returns. If the feature occurs in many more rows than are left, and its rows
+// are not in the table yet, each row is searched for the feature instead.
 //
 // Memory   1 byte per row and feature of a conjunction but the first, 8 to 16 per row of the rarest feature.
 #pragma once

@@ -83,6 +83,8 @@ class ConjunctionSearch {
                  const Monitor& monitor) const;
 
   double constant_of(kernels::Key key) const { return constants_.of(index_.decode(key)); }
+  // Returns a bound on the entries of a conjunction's column: the rows of its rarest feature.
+  std::size_t most_rows_of(kernels::Key key) const;
 
  private:
   struct Buffers;

@@ -200,7 +200,7 @@ std::vector<double> SparsePart::propose(const TotalLoss& all, std::int64_t steps
     if (weights_[p] != 0.0) solver.add_weight(p % keys_.size(), p / keys_.size(), weights_[p]);
   }
   // An exact minimum of this model is not worth its time if only some of the rows are here.
-  const int most_passes = part_curvature < total_curvature ? 6 : 500;
+  const int most_passes = part_curvature < total_curvature ? 6 : solve::ProximalNewton::all_passes;
   solver.run(0.0, steps, most_passes);
   remove_anchors();
   std::vector<double> proposal;

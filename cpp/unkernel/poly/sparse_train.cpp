@@ -49,14 +49,29 @@ class WorkingSet {
 
   // Adds conjunctions that are not in use. Threads write their columns.
   void add_new(std::span<const Key> keys, int threads) {
-    constexpr std::size_t keys_per_batch = 2048;
     std::vector<ColumnWriter> writers(static_cast<std::size_t>(std::max(threads, 1)), ColumnWriter(search_));
-    for (std::size_t begin = 0; begin < keys.size(); begin += keys_per_batch)
-      add_batch(keys.subspan(begin, std::min(keys_per_batch, keys.size() - begin)), writers);
+    while (!keys.empty()) {
+      const std::size_t size = batch_size(keys);
+      add_batch(keys.first(size), writers);
+      keys = keys.subspan(size);
+    }
   }
 
  private:
   using ColumnWriter = ConjunctionSearch::ColumnWriter;
+
+  // Returns how many of the first keys to write at once. Batches are small, because the memory of `columns_`
+  // is checked only after their columns are written.
+  std::size_t batch_size(std::span<const Key> keys) const {
+    constexpr std::size_t max_keys = 2048;
+    constexpr std::size_t max_entries = std::size_t{1} << 26;
+    std::size_t size = 0;
+    std::size_t entries = 0;
+    do {
+      entries += search_.most_rows_of(keys[size++]);
+    } while (size < std::min(keys.size(), max_keys) && entries < max_entries);
+    return size;
+  }
 
   void add_batch(std::span<const Key> keys, std::span<ColumnWriter> writers) {
     constexpr std::size_t keys_per_task = 64;
@@ -178,7 +193,8 @@ class SparseProblem {
       const double gap_of_round =
           has_grown ? std::max(0.2 * gap, 0.8 * target_gap) : 0.8 * std::min(gap, target_gap);
       const std::int64_t steps_left = options_.max_steps - outcome.epochs;
-      const Effort effort = 4 * added >= max_added ? effort_while_growing() : Effort{4, all_passes};
+      const Effort effort =
+          4 * added >= max_added ? effort_while_growing() : Effort{4, solve::ProximalNewton::all_passes};
       const bool reached_target = solver_.run(
           gap_of_round, has_grown ? std::min(steps_left, effort.steps) : steps_left, effort.passes);
       if (!has_grown && !reached_target && solver_.steps() < options_.max_steps) {
@@ -196,7 +212,6 @@ class SparseProblem {
 
  private:
   static constexpr std::size_t no_limit = std::size_t{1} << 60;
-  static constexpr int all_passes = 500;
 
   void set(Key key, std::size_t output, double score_weight) {
     if (score_weight == 0.0 || search_.constant_of(key) == 0.0) return;
@@ -228,7 +243,7 @@ class SparseProblem {
   // soon have no curvature.
   Effort effort_while_growing() const {
     constexpr std::size_t many_columns = 4096;
-    if (options_.loss != SparseLoss::logistic) return {2, all_passes};
+    if (options_.loss != SparseLoss::logistic) return {2, solve::ProximalNewton::all_passes};
     return working_.keys().size() < many_columns ? Effort{3, 3} : Effort{2, 4};
   }
 

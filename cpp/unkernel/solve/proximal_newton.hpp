@@ -47,13 +47,16 @@ double best_dual(const ScoreLoss& loss, std::span<const double> gradients, const
 
 class ProximalNewton {
  public:
+  // Enough passes for the exact minimum of a step's model, in practice.
+  static constexpr int all_passes = 500;
+
   // The caller may add columns later; their weights start at 0.
   ProximalNewton(const SparseColumns& columns, const ScoreLoss& loss, const Penalty& penalty,
                  std::uint64_t seed, int threads, Monitor& monitor);
 
   // Makes at most `most_steps` steps, until P - D <= `gap` for the current columns. Returns whether it
   // reached this gap. Each step minimises its model by at most `most_passes` passes over the columns.
-  bool run(double gap, std::int64_t most_steps, int most_passes = 500);
+  bool run(double gap, std::int64_t most_steps, int most_passes = all_passes);
 
   // Adds to the weight of a column for one output, and updates the scores.
   void add_weight(std::size_t column, std::size_t output, double weight);
