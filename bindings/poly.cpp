@@ -17,6 +17,8 @@
 #include "unkernel/poly/mapped_rows.hpp"
 #include "unkernel/poly/sparse_train.hpp"
 #include "unkernel/poly/train.hpp"
+#include "unkernel/poly/update.hpp"
+#include "unkernel/poly/weight_curvatures.hpp"
 
 namespace unkernel::bindings {
 namespace {
@@ -101,19 +103,79 @@ Trained train_regression(const DistinctRows& examples, poly::TrainOptions&& opti
       on_progress);
 }
 
+// The model that an update starts from. The arrays belong to the Python object.
+struct OldArrays {
+  explicit OldArrays(const Options& model)
+      : keys(model.array<std::uint64_t>("keys")),
+        weights(model.array<double>("weights")),
+        intercept(model.array<double>("intercept")),
+        intercept_curvatures(model.array<double>("intercept_curvatures")),
+        feature_curvatures(model.array<double>("feature_curvatures")),
+        conjunction_curvatures(model.array<double>("conjunction_curvatures")),
+        kept(model.real("kept")) {}
+
+  poly::OldModel view_arrays() const {
+    return {view(keys),
+            view(weights),
+            view(intercept),
+            view(intercept_curvatures),
+            view(feature_curvatures),
+            view(conjunction_curvatures),
+            kept};
+  }
+
+  Array<std::uint64_t> keys;
+  Array<double> weights, intercept, intercept_curvatures, feature_curvatures, conjunction_curvatures;
+  double kept;
+};
+
+void check_targets(const DistinctRows& examples, const poly::SparseOptions& options) {
+  if (options.loss != poly::SparseLoss::squared_error) return;
+  const auto codes = static_cast<std::int32_t>(options.targets.size());
+  if (std::ranges::any_of(examples.labels, [&](const auto& label) { return label.code >= codes; }))
+    throw std::invalid_argument("there are fewer targets than codes");
+}
+
 Trained train_sparse(const DistinctRows& examples, const poly::SparseOptions& options,
                      Array<std::uint64_t> start_keys, Array<double> start_weights,
                      Array<double> start_intercept, const OnProgress& on_progress) {
+  check_targets(examples, options);
   const poly::SparseStart start{view(start_keys), view(start_weights), view(start_intercept)};
-  const auto scores =
-      static_cast<std::size_t>(poly::problem_count(static_cast<int>(options.class_weights.size())));
-  if (!start.intercept.empty() && start.intercept.size() != scores)
+  if (!start.intercept.empty() && start.intercept.size() != poly::score_count(options))
     throw std::invalid_argument("the start has other classes");
   if (start.weights.size() != start.keys.size() * start.intercept.size())
     throw std::invalid_argument("the start's weights do not fit its keys");
   auto trained = run_interruptibly(
       [&](Monitor& monitor) { return poly::train_sparse(examples, options, start, monitor); }, on_progress);
   return trained;
+}
+
+// Returns the curvatures of the intercepts, the features and the conjunctions, in rows of scores.
+auto to_python(poly::WeightCurvatures&& curvatures) {
+  const std::size_t scores = curvatures.intercept.size();
+  const std::size_t features = curvatures.features.size() / scores;
+  const std::size_t conjunctions = curvatures.conjunctions.size() / scores;
+  return std::tuple(to_numpy(std::move(curvatures.intercept)),
+                    to_numpy(std::move(curvatures.features), {features, scores}),
+                    to_numpy(std::move(curvatures.conjunctions), {conjunctions, scores}));
+}
+
+auto compute_curvatures(const DistinctRows& examples, const poly::SparseOptions& options,
+                        Array<std::uint64_t> keys, Array<double> scores) {
+  check_targets(examples, options);
+  auto curvatures = run_interruptibly([&](Monitor& monitor) {
+    return poly::weight_curvatures(examples, options, view(keys), view(scores), monitor);
+  });
+  return to_python(std::move(curvatures));
+}
+
+poly::Updated update_model(const DistinctRows& examples, const poly::SparseOptions& options,
+                           const OldArrays& model, const OnProgress& on_progress) {
+  check_targets(examples, options);
+  auto updated = run_interruptibly(
+      [&](Monitor& monitor) { return poly::update_model(examples, options, model.view_arrays(), monitor); },
+      on_progress);
+  return updated;
 }
 
 nb::list list_outcomes(const Trained& trained) {
@@ -337,7 +399,33 @@ void bind_poly(nb::module_& module) {
           },
           nb::arg("options"), nb::kw_only(), nb::arg("feature_map"), nb::arg("class_weights"),
           nb::arg("start_keys"), nb::arg("start_weights"), nb::arg("start_intercept"),
-          nb::arg("on_progress").none());
+          nb::arg("on_progress").none())
+      .def(
+          "curvatures",
+          [](const DistinctRows& self, nb::object options, const kernels::FeatureMap& map,
+             std::vector<double> class_weights, Array<std::uint64_t> keys, Array<double> scores) {
+            return compute_curvatures(
+                self, read_sparse_options(Options(options), map, std::move(class_weights)), keys, scores);
+          },
+          nb::arg("options"), nb::kw_only(), nb::arg("feature_map"), nb::arg("class_weights"),
+          nb::arg("keys"), nb::arg("scores"),
+          "The curvatures of the loss in the intercepts, and in the weights of all features and of "
+          "some "
+          "conjunctions.")
+      .def(
+          "update",
+          [](const DistinctRows& self, nb::object options, const kernels::FeatureMap& map,
+             std::vector<double> class_weights, nb::object model, const OnProgress& on_progress) {
+            poly::Updated updated =
+                update_model(self, read_sparse_options(Options(options), map, std::move(class_weights)),
+                             OldArrays(Options(model)), on_progress);
+            return std::tuple(
+                make_solution(std::move(updated.trained), static_cast<std::size_t>(self.rows())),
+                to_python(std::move(updated.curvatures)));
+          },
+          nb::arg("options"), nb::kw_only(), nb::arg("feature_map"), nb::arg("class_weights"),
+          nb::arg("model"), nb::arg("on_progress").none(),
+          "Update a model with these rows; return the solution and its curvatures.");
 
   module.def("distinct_examples", &find_distinct, nb::arg("rows"), nb::kw_only(), nb::arg("classes"),
              nb::arg("weights"), nb::arg("merge_classes") = true, nb::arg("threads"));

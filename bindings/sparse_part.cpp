@@ -16,7 +16,8 @@ using poly::SparsePart;
 using Flags = Array<std::uint8_t>;
 
 constexpr Named<poly::SparseLoss> sparse_losses[] = {{"squared_hinge", poly::SparseLoss::squared_hinge},
-                                                     {"logistic", poly::SparseLoss::logistic}};
+                                                     {"logistic", poly::SparseLoss::logistic},
+                                                     {"squared_error", poly::SparseLoss::squared_error}};
 
 std::unique_ptr<SparsePart> make_sparse_part(const poly::DistinctRows& rows, nb::object python_options,
                                              const kernels::FeatureMap& map,
@@ -72,6 +73,7 @@ poly::SparseOptions read_sparse_options(const Options& python_options, const ker
           {python_options.real("l1"), python_options.real("l2")},
           python_options.real("C"),
           std::move(class_weights),
+          to_vector(python_options.array<double>("targets")),
           python_options.real("memory"),
           python_options.real("tolerance"),
           python_options.integer<std::int64_t>("max_steps"),

@@ -90,10 +90,7 @@ void ConjunctionSearch::ColumnWriter::append_entries(Key key, solve::SparseColum
   const Conjunction conjunction = search_.index_.decode(key);
   const bool binary = search_.examples_.binary();
   if (conjunction.size == 0) {
-    for (std::int64_t i = 0; i < search_.examples_.rows(); ++i) {
-      binary ? columns.add_entry(static_cast<std::int32_t>(i))
-             : columns.add_entry(static_cast<std::int32_t>(i), 1.0);
-    }
+    for (std::int64_t i = 0; i < search_.examples_.rows(); ++i) columns.add_one(static_cast<std::int32_t>(i));
     return;
   }
   const auto rarest = search_.occurrences_.of(conjunction.ranks[0]);

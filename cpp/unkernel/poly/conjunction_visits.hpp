@@ -1,5 +1,5 @@
 // Visits the conjunctions of some rows with their sums, and skips extensions that the visitor rejects. Only
-// conjunction_search.cpp and partial_sums.cpp include this file.
+// conjunction_search.cpp, partial_sums.cpp and weight_curvatures.cpp include this file.
 //
 // A visitor has the functions
 //   visit_single(rank, key, sum)     receives a feature, with its sum times its constant

@@ -27,6 +27,14 @@ std::vector<solve::Costs> costs_of_residuals(const DistinctRows& examples, doubl
   return costs;
 }
 
+std::unique_ptr<solve::ScoreLoss> squared_error_loss_of(const DistinctRows& examples, double C,
+                                                        const std::vector<double>& targets) {
+  std::vector<solve::CostOfError> rows;
+  for (const Label& label : examples.labels)
+    rows.push_back({require_valid_cost(C * label.weight), targets.at(static_cast<std::size_t>(label.code))});
+  return solve::squared_error_loss(std::move(rows));
+}
+
 std::vector<solve::Costs> costs_against_rest(const DistinctRows& examples, const CostFactors& factors,
                                              std::int64_t problem) {
   const std::int32_t positive = factors.class_weights.size() == 2 ? 1 : static_cast<std::int32_t>(problem);

@@ -52,7 +52,7 @@ void SparsePart::use(std::span<const Key> keys) {
   for (const Key key : keys.subspan(keys_.size())) {
     const auto anchor = static_cast<std::int32_t>(rows + keys_.size());
     writer.append_entries(key, columns_);
-    columns_.uniform() ? columns_.add_entry(anchor) : columns_.add_entry(anchor, 1.0);
+    columns_.add_one(anchor);
     columns_.finish(search_.constant_of(key));
     if (options_.memory > 0.0 && columns_.bytes() > options_.memory) {
       throw NotEnoughMemory(

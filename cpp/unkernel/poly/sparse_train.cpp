@@ -229,8 +229,15 @@ void collect(std::vector<WeightEntry> entries, std::size_t scores, Trained& trai
 
 }  // namespace
 
+std::size_t score_count(const SparseOptions& options) {
+  if (options.loss == SparseLoss::squared_error) return 1;
+  return static_cast<std::size_t>(problem_count(static_cast<int>(options.class_weights.size())));
+}
+
 std::unique_ptr<ScoreLoss> sparse_loss_of(const DistinctRows& examples, const SparseOptions& options,
                                           std::int64_t problem) {
+  if (options.loss == SparseLoss::squared_error)
+    return squared_error_loss_of(examples, options.C, options.targets);
   const CostFactors factors{options.C, options.class_weights};
   if (options.loss == SparseLoss::logistic) return logistic_loss_of(examples, factors);
   return solve::squared_hinge_loss(costs_against_rest(examples, factors, problem));
@@ -240,7 +247,7 @@ Trained train_sparse(const DistinctRows& examples, const SparseOptions& options,
                      Monitor& monitor) {
   check_scale(options.map);
   check_feature_count(examples, options.map.degree);
-  const auto scores = static_cast<std::size_t>(problem_count(static_cast<int>(options.class_weights.size())));
+  const std::size_t scores = score_count(options);
   const auto problems = static_cast<std::int64_t>(options.loss == SparseLoss::logistic ? 1 : scores);
   const std::size_t outputs = scores / static_cast<std::size_t>(problems);
   const int threads_per_problem =

@@ -2,8 +2,8 @@
 //
 // Problem   min_w  sum_Tk [ l1 |w_Tk| + l2/2 w_Tk^2 ] + sum_i L_i(w'phi(x_i)),
 //           for the weight w_Tk of conjunction T in output k. L is the squared hinge, eq. (17) of Chang et
-//           al. 2010, or the logistic loss. More than two classes are trained one against the rest (squared
-//           hinge), or jointly with softmax (logistic)
+//           al. 2010, the logistic loss, or the squared error. More than two classes are trained one against
+//           the rest (squared hinge), or jointly with softmax (logistic)
 // Method    a working set: the problem is solved on some conjunctions (proximal_newton.hpp). Then the
 //           conjunctions that violate their optimality condition most are added (conjunction_search.hpp), at
 //           most as many as already have weights. This repeats until the gap is certified. Conjunctions that
@@ -26,20 +26,24 @@
 
 namespace unkernel::poly {
 
-enum class SparseLoss { squared_hinge, logistic };
+enum class SparseLoss { squared_hinge, logistic, squared_error };
 
 struct SparseOptions {
   kernels::FeatureMap map;
   SparseLoss loss;
   solve::Penalty penalty;
   double C;
-  std::vector<double> class_weights;  // one per class
+  std::vector<double> class_weights;  // one per class; empty in regression
+  std::vector<double> targets;        // by code, in regression
   double memory;                      // bytes; 0 for no limit
   double tolerance;
   std::int64_t max_steps;  // of the Newton method
   std::uint64_t seed;
   int threads;
 };
+
+// Returns the number of scores of a model.
+std::size_t score_count(const SparseOptions& options);
 
 // Returns the loss of one problem: one class against the rest with the squared hinge, all classes with the
 // logistic loss.

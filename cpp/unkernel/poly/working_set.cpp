@@ -16,12 +16,21 @@ std::size_t WorkingSet::add(Key key) {
   return keep_last_column(key);
 }
 
-void WorkingSet::add_new(std::span<const Key> keys, int threads) {
+void WorkingSet::add_new(std::span<const Key> keys, int threads) { add_columns(keys, {}, threads); }
+
+void WorkingSet::add_occurring(std::span<const Key> keys, std::span<const std::int32_t> anchors,
+                               int threads) {
+  add_columns(keys, anchors, threads);
+}
+
+// Without anchors, adds columns without entries, too.
+void WorkingSet::add_columns(std::span<const Key> keys, std::span<const std::int32_t> anchors, int threads) {
   std::vector<ColumnWriter> writers(static_cast<std::size_t>(std::max(threads, 1)), ColumnWriter(search_));
   while (!keys.empty()) {
     const std::size_t size = batch_size(keys);
-    add_batch(keys.first(size), writers);
+    add_batch(keys.first(size), anchors.first(anchors.empty() ? 0 : size), writers);
     keys = keys.subspan(size);
+    if (!anchors.empty()) anchors = anchors.subspan(size);
   }
 }
 
@@ -38,21 +47,31 @@ std::size_t WorkingSet::batch_size(std::span<const Key> keys) const {
   return size;
 }
 
-void WorkingSet::add_batch(std::span<const Key> keys, std::span<ColumnWriter> writers) {
+void WorkingSet::add_batch(std::span<const Key> keys, std::span<const std::int32_t> anchors,
+                           std::span<ColumnWriter> writers) {
   constexpr std::size_t keys_per_task = 64;
+  const auto anchor_of = [&](std::size_t k) { return anchors.empty() ? no_anchor : anchors[k]; };
   const std::vector<std::size_t> order = search_.writing_order(keys);
   const std::size_t tasks = (keys.size() + keys_per_task - 1) / keys_per_task;
   std::vector<solve::SparseColumns> parts(tasks, solve::SparseColumns(columns_.uniform()));
   parallel_slots(static_cast<int>(writers.size()), static_cast<std::int64_t>(tasks),
                  [&](std::size_t slot, std::int64_t task) {
                    const std::size_t begin = static_cast<std::size_t>(task) * keys_per_task;
-                   for (std::size_t k = begin; k < std::min(begin + keys_per_task, keys.size()); ++k)
-                     writers[slot].append(keys[order[k]], parts[static_cast<std::size_t>(task)]);
+                   solve::SparseColumns& part = parts[static_cast<std::size_t>(task)];
+                   for (std::size_t k = begin; k < std::min(begin + keys_per_task, keys.size()); ++k) {
+                     writers[slot].append_entries(keys[order[k]], part);
+                     if (anchor_of(order[k]) != no_anchor) part.add_one(anchor_of(order[k]));
+                     part.finish(search_.constant_of(keys[order[k]]));
+                   }
                  });
   std::vector<std::size_t> places(keys.size());
   for (std::size_t k = 0; k < keys.size(); ++k) places[order[k]] = k;
   for (std::size_t k = 0; k < keys.size(); ++k) {
-    columns_.append(parts[places[k] / keys_per_task], places[k] % keys_per_task);
+    const solve::SparseColumns& part = parts[places[k] / keys_per_task];
+    const std::size_t column = places[k] % keys_per_task;
+    const std::size_t own_entries = part.rows(column).size() - (anchor_of(k) != no_anchor ? 1 : 0);
+    if (!anchors.empty() && (own_entries == 0 || part.scale(column) == 0.0)) continue;
+    columns_.append(part, column);
     keep_last_column(keys[k]);
   }
 }

@@ -29,6 +29,11 @@ class WorkingSet {
   const solve::SparseColumns& columns() const { return columns_; }
   const std::vector<kernels::Key>& keys() const { return keys_; }
   bool contains(kernels::Key key) const { return places_.find(key) != nullptr; }
+  // Returns the column of a conjunction in use.
+  std::optional<std::size_t> place_of(kernels::Key key) const {
+    const std::uint32_t* place = places_.find(key);
+    return place == nullptr ? std::nullopt : std::optional<std::size_t>(*place);
+  }
   // Returns the number of conjunctions. Shared columns make it larger than the number of columns.
   std::size_t conjunctions() const { return places_.size(); }
 
@@ -37,12 +42,18 @@ class WorkingSet {
   std::size_t add(kernels::Key key);
   // Adds conjunctions that are not in use. Threads write their columns. Throws NotEnoughMemory.
   void add_new(std::span<const kernels::Key> keys, int threads);
+  // Adds conjunctions that are not in use, but only those that occur in a row and have a constant. The column
+  // of keys[k] gets an additional entry of 1 in row anchors[k], unless that is `no_anchor`.
+  static constexpr std::int32_t no_anchor = -1;
+  void add_occurring(std::span<const kernels::Key> keys, std::span<const std::int32_t> anchors, int threads);
 
  private:
   using ColumnWriter = ConjunctionSearch::ColumnWriter;
 
   std::size_t batch_size(std::span<const kernels::Key> keys) const;
-  void add_batch(std::span<const kernels::Key> keys, std::span<ColumnWriter> writers);
+  void add_columns(std::span<const kernels::Key> keys, std::span<const std::int32_t> anchors, int threads);
+  void add_batch(std::span<const kernels::Key> keys, std::span<const std::int32_t> anchors,
+                 std::span<ColumnWriter> writers);
   std::size_t keep_last_column(kernels::Key key);
   std::optional<std::uint32_t> find_equal_column();
 

@@ -9,15 +9,15 @@ namespace {
 
 double anchored_value(const Anchor& anchor, double f) {
   const double distance = f - anchor.centre;
-  return anchor.slope * f + 0.5 * anchor.curvature * distance * distance;
+  return (anchor.slope + 0.5 * anchor.curvature * distance) * distance;
 }
 
-// Returns min_t [slope t + curvature/2 (t - centre)^2 + u t].
+// Returns min_t [slope (t - centre) + curvature/2 (t - centre)^2 + u t].
 double anchored_dual(const Anchor& anchor, double u) {
   const double slope = anchor.slope + u;
-  if (slope == 0.0) return 0.0;
+  if (slope == 0.0) return u * anchor.centre;
   if (anchor.curvature == 0.0) return -std::numeric_limits<double>::infinity();
-  return slope * anchor.centre - 0.5 * slope * slope / anchor.curvature;
+  return u * anchor.centre - 0.5 * slope * slope / anchor.curvature;
 }
 
 }  // namespace
@@ -61,6 +61,13 @@ void AnchoredLoss::derivatives(std::span<const double> scores, std::size_t outpu
     gradient[row] = a.slope + a.curvature * (scores[output * rows() + row] - a.centre);
     curvature[row] = a.curvature;
   }
+}
+
+void AnchoredLoss::wide_curvatures(std::span<const double> scores, std::size_t output,
+                                   std::span<double> curvature) const {
+  part_loss_->wide_curvatures(select_part_rows(scores), output, curvature.first(part_rows()));
+  for (std::size_t i = 0; i < part_rows(); ++i) curvature[i] *= factor_;
+  for (std::size_t j = 0; j < count_; ++j) curvature[part_rows() + j] = anchor(output, j).curvature;
 }
 
 void AnchoredLoss::largest_curvatures(std::span<double> curvature) const {

@@ -22,6 +22,22 @@ KernelNewton::KernelNewton(const RowPasses& rows, const ScoreLoss& loss, std::ve
   g_.resize(u_.size());
 }
 
+KernelNewton::KernelNewton(const RowPasses& rows, const ScoreLoss& loss, Pull pull, std::size_t dimension,
+                           Monitor& monitor)
+    : rows_(rows),
+      loss_(loss),
+      monitor_(monitor),
+      pull_(std::move(pull)),
+      u_(loss.rows() * loss.outputs(), 0.0),
+      f_(pull_.offsets),
+      buffer_(dimension) {
+  g_.resize(u_.size());
+}
+
+double KernelNewton::offset_times(const std::vector<double>& a) const {
+  return pull_.offsets.empty() ? 0.0 : dot(a, pull_.offsets);
+}
+
 Outcome KernelNewton::run(double tolerance, std::int64_t most_steps, Progress progress) {
   Outcome outcome;
   while (true) {
@@ -36,10 +52,11 @@ Outcome KernelNewton::run(double tolerance, std::int64_t most_steps, Progress pr
     std::vector<double> r(u_.size());
     for (std::size_t i = 0; i < r.size(); ++i) r[i] = -(u_[i] + g_[i]);
     std::vector<double> Kr = kernel_times(r);
-    outcome.objective = 0.5 * dot(u_, f_) + loss_.value(f_);
-    double squared = 0.0;  // g'Kg, where Kg = -(Kr + f)
+    outcome.objective = 0.5 * (dot(u_, f_) - offset_times(u_)) + loss_.value(f_);
+    double squared = offset_times(g_);  // g'Kg, where Kg = -(Kr + f - o)
     for (std::size_t i = 0; i < r.size(); ++i) squared -= g_[i] * (Kr[i] + f_[i]);
-    outcome.dual_objective = std::max(outcome.dual_objective, loss_.dual(g_, 1.0) - 0.5 * squared);
+    outcome.dual_objective =
+        std::max(outcome.dual_objective, loss_.dual(g_, 1.0) + offset_times(g_) - 0.5 * squared);
     outcome.converged = outcome.objective - outcome.dual_objective <= tolerance * outcome.objective;
     progress.epoch = outcome.epochs;
     progress.active = rows_.size();
@@ -64,6 +81,10 @@ std::vector<double> KernelNewton::kernel_times(const std::vector<double>& a) {
     for (std::int64_t i = 0; i < count; i += grain) {
       monitor_.throw_if_stopped();
       rows_.add(i, std::min(count, i + grain), a.data() + k * count, buffer_.data());
+    }
+    if (!pull_.factors.empty()) {
+      const double* factors = pull_.factors.data() + static_cast<std::size_t>(k) * buffer_.size();
+      for (std::size_t j = 0; j < buffer_.size(); ++j) buffer_.data()[j] *= factors[j];
     }
     for (std::int64_t i = 0; i < count; i += grain) {
       monitor_.throw_if_stopped();
@@ -132,7 +153,7 @@ bool KernelNewton::search_line(const std::vector<double>& d, const std::vector<d
   constexpr double sufficient_decrease = 0.01;
   constexpr int most_halvings = 40;
   if (!(slope < 0.0)) return false;
-  const double uKu = dot(u_, f_), uKd = dot(u_, Kd), dKd = dot(d, Kd);
+  const double uKu = dot(u_, f_) - offset_times(u_), uKd = dot(u_, Kd), dKd = dot(d, Kd);
   double length = 1.0;
   for (int halving = 0; halving < most_halvings; ++halving, length *= 0.5) {
     const double penalty = 0.5 * (uKu + length * (2.0 * uKd + length * dKd));

@@ -9,6 +9,10 @@
 //           backtracking line search.
 // Stop      (P - D) / P <= tolerance, where P is the objective and D the dual objective at u = -L'(f):
 //           sum_i g_i(u_i) - 1/2 u'Ku.
+// Pull      With a pull, the penalty of weight j is 1/2 (w_j - m_j)^2 / s_j instead of w_j^2 / 2. Then w_j =
+// m_j +
+//           s_j (sum_i u_i phi(x_i))_j, the kernel has a factor s_j per column, and o_i = m'phi(x_i) is added
+//           to each score. The dual objective contains the additional term -u'o.
 #pragma once
 
 #include <cstdint>
@@ -23,19 +27,31 @@
 
 namespace unkernel::solve {
 
+// The pull of weights to m, in the terms of a view's score space (row_view.hpp). All vectors are
+// output-major.
+struct Pull {
+  std::vector<double> offsets;  // o, by row
+  std::vector<double> factors;  // s, by column
+};
+
 class KernelNewton {
  public:
   // `coefficients` is the initial u, output-major: one number per row for each output.
   KernelNewton(const RowPasses& rows, const ScoreLoss& loss, std::vector<double> coefficients,
                std::size_t dimension, Monitor& monitor);
+  // Starts from u = 0, the weights m.
+  KernelNewton(const RowPasses& rows, const ScoreLoss& loss, Pull pull, std::size_t dimension,
+               Monitor& monitor);
 
   Outcome run(double tolerance, std::int64_t most_steps, Progress progress);
 
   std::span<const double> coefficients(std::size_t output) const {
     return std::span(u_).subspan(output * loss_.rows(), loss_.rows());
   }
+  std::span<const double> scores() const { return f_; }  // output-major
 
  private:
+  double offset_times(const std::vector<double>& a) const;  // a'o
   std::vector<double> kernel_times(const std::vector<double>& a);
   std::vector<double> multiply_by_curvature(const std::vector<double>& v) const;
   bool step(std::vector<double> r, std::vector<double> Kr, double objective);
@@ -45,7 +61,8 @@ class KernelNewton {
   const RowPasses& rows_;
   const ScoreLoss& loss_;
   Monitor& monitor_;
-  std::vector<double> u_, f_, g_;  // coefficients u, scores f = Ku, gradients dL/df
+  Pull pull_;                      // empty for none
+  std::vector<double> u_, f_, g_;  // coefficients u, scores f = Ku + o, gradients dL/df
   std::vector<double> curvature_;  // for one output
   std::vector<double> joint_;      // for several outputs
   LargeArray<double> buffer_;      // a weight vector

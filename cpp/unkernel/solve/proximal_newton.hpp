@@ -65,6 +65,9 @@ class ProximalNewton {
   double dual_objective() const { return dual_objective_; }  // for the current columns
   std::int64_t steps() const { return steps_; }
   std::span<const double> weights(std::size_t output) const { return weights_[output]; }
+  std::span<const double> scores() const { return scores_; }  // output-major
+  // Returns dL/dw of all columns for one output at the last call of `evaluate`.
+  std::span<const double> column_gradients(std::size_t output) const { return column_gradients_[output]; }
   // Returns dL/df of all outputs at the current scores, output-major.
   std::span<const double> gradients() const { return gradients_; }
   // Updates the objective, the gradients and, for the current columns, the dual objective.

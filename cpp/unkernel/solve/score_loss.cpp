@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <stdexcept>
 #include <utility>
 
@@ -9,6 +10,18 @@
 
 namespace unkernel::solve {
 namespace {
+
+struct SquaredErrorTerm {
+  static double value(const CostOfError& row, double f) {
+    return row.cost * (f - row.target) * (f - row.target);
+  }
+  static void derivatives(const CostOfError& row, double f, double& gradient, double& curvature) {
+    gradient = 2.0 * row.cost * (f - row.target);
+    curvature = 2.0 * row.cost;
+  }
+  static double largest_curvature(const CostOfError& row) { return 2.0 * row.cost; }
+  static double dual(const CostOfError& row, double u) { return u * row.target - 0.25 * u * u / row.cost; }
+};
 
 struct SquaredHingeTerm {
   static constexpr SquaredLoss squared_hinge{Loss::squared_hinge};
@@ -24,10 +37,13 @@ struct SquaredHingeTerm {
   static double dual(const Costs& c, double u) { return squared_hinge.dual(c, u); }
 };
 
-template <class Term>
+// At smaller scores, differences of losses lose too many digits.
+constexpr double nearly_zero = 1e-3;
+
+template <class Term, class Row = Costs>
 class OneScoreLoss : public ScoreLoss {
  public:
-  explicit OneScoreLoss(std::vector<Costs> costs) : costs_(std::move(costs)) {}
+  explicit OneScoreLoss(std::vector<Row> costs) : costs_(std::move(costs)) {}
 
   std::size_t rows() const override { return costs_.size(); }
   double value(std::span<const double> scores) const override {
@@ -39,6 +55,17 @@ class OneScoreLoss : public ScoreLoss {
                    std::span<double> curvature) const override {
     for (std::size_t i = 0; i < costs_.size(); ++i)
       Term::derivatives(costs_[i], scores[i], gradient[i], curvature[i]);
+  }
+  void wide_curvatures(std::span<const double> scores, std::size_t,
+                       std::span<double> curvature) const override {
+    for (std::size_t i = 0; i < costs_.size(); ++i) {
+      const double f = scores[i];
+      double gradient = 0.0;
+      Term::derivatives(costs_[i], f, gradient, curvature[i]);
+      if (std::abs(f) < nearly_zero) continue;
+      const double rise = Term::value(costs_[i], -f) - Term::value(costs_[i], f) + 2.0 * f * gradient;
+      curvature[i] = std::max(rise, 0.0) / (2.0 * f * f);
+    }
   }
   void largest_curvatures(std::span<double> curvature) const override {
     for (std::size_t i = 0; i < costs_.size(); ++i) curvature[i] = Term::largest_curvature(costs_[i]);
@@ -60,7 +87,7 @@ class OneScoreLoss : public ScoreLoss {
   }
 
  private:
-  std::vector<Costs> costs_;
+  std::vector<Row> costs_;
 };
 
 class SoftmaxLoss : public ScoreLoss {
@@ -99,6 +126,20 @@ class SoftmaxLoss : public ScoreLoss {
         gradient[i] = -totals_[i] * sum_of_others * share;
       }
       curvature[i] = totals_[i] * share * sum_of_others * share;
+    }
+  }
+
+  // Takes the score of a class against all others, log(s / (1 - s)) for the share s of the class.
+  void wide_curvatures(std::span<const double> scores, std::size_t output,
+                       std::span<double> curvature) const override {
+    for (std::size_t i = 0; i < rows(); ++i) {
+      double sum_of_others = 0.0;
+      for (std::size_t k = 0; k < classes_; ++k) {
+        const double difference = scores[k * rows() + i] - scores[output * rows() + i];
+        if (k != output) sum_of_others += std::exp(std::min(difference, 700.0));
+      }
+      const double f = -std::log(std::max(sum_of_others, std::numeric_limits<double>::min()));
+      curvature[i] = totals_[i] * (std::abs(f) < nearly_zero ? 0.25 : std::tanh(0.5 * f) / (2.0 * f));
     }
   }
 
@@ -164,6 +205,10 @@ class SoftmaxLoss : public ScoreLoss {
 };
 
 }  // namespace
+
+std::unique_ptr<ScoreLoss> squared_error_loss(std::vector<CostOfError> rows) {
+  return std::make_unique<OneScoreLoss<SquaredErrorTerm, CostOfError>>(std::move(rows));
+}
 
 std::unique_ptr<ScoreLoss> squared_hinge_loss(std::vector<Costs> costs) {
   return std::make_unique<OneScoreLoss<SquaredHingeTerm>>(std::move(costs));

@@ -6,15 +6,16 @@
 //
 //   min_w  penalty(w) + sum_i L_i(w'phi_i)      is      max_u  sum_i g_i(u_i) - penalty*(sum_i u_i phi_i).
 //
+//   squared error   p (f-t)^2                                g(u) = u t - u^2 / (4p)
 //   squared hinge   p max(1-f, 0)^2 + q max(1+f, 0)^2        g in loss.hpp
 //   logistic        p log(1+exp(-f)) + q log(1+exp(f))       g(u) = -(p-u) log s - (q+u) log(1-s),
 //                                                            s = (p-u)/(p+q)
 //   softmax         sum_k c_k (log sum_l exp(f_l) - f_k)     g(u) = -n sum_k s_k log s_k,
 //                                                            s_k = (c_k-u_k)/n, n = sum_k c_k
 //
-// p, q and c_k are costs: p of the positive class, q of the negative class, c_k of class k. A row represents
-// all equal rows of any class, so it may have several costs. Scores, gradients and curvatures are
-// output-major: the number of row i and output k is [k * rows + i].
+// t is a target. p, q and c_k are costs: p of an error or of the positive class, q of the negative class, c_k
+// of class k. A row represents all equal rows of any class, so it may have several costs. Scores, gradients
+// and curvatures are output-major: the number of row i and output k is [k * rows + i].
 #pragma once
 
 #include <cstdint>
@@ -38,6 +39,10 @@ class ScoreLoss {
   // several outputs, joint_curvatures gives the whole Hessian.
   virtual void derivatives(std::span<const double> scores, std::size_t output, std::span<double> gradient,
                            std::span<double> curvature) const = 0;
+  // Computes, for each row, the curvature of the parabola that touches the loss at the score f of one output
+  // and meets it at -f. Unlike the second derivative, it does not vanish if a row is far on the right side.
+  virtual void wide_curvatures(std::span<const double> scores, std::size_t output,
+                               std::span<double> curvature) const = 0;
   // Computes an upper bound on the second derivative of each row.
   virtual void largest_curvatures(std::span<double> curvature) const = 0;
   // Computes the vectors a_i of all rows, row-major. The Hessian of row i in its scores is diag(a_i) - a_i
@@ -52,6 +57,11 @@ class ScoreLoss {
   virtual double dual(std::span<const double> gradients, double scale) const = 0;
 };
 
+struct CostOfError {
+  double cost;
+  double target;
+};
+std::unique_ptr<ScoreLoss> squared_error_loss(std::vector<CostOfError> rows);
 // Return the losses of rows with one pair of costs each.
 std::unique_ptr<ScoreLoss> squared_hinge_loss(std::vector<Costs> costs);
 std::unique_ptr<ScoreLoss> logistic_loss(std::vector<Costs> costs);

@@ -28,6 +28,7 @@ class SparseColumns {
     rows_.push_back(row);
     values_.push_back(value);
   }
+  void add_one(std::int32_t row) { uniform_ ? add_entry(row) : add_entry(row, 1.0); }
   // Ends a column, which consists of all entries added since the last call.
   void finish(double scale) {
     offsets_.push_back(rows_.size());

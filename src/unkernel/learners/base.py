@@ -291,12 +291,29 @@ class Learner(Reportable, Estimator):
             raise FormatError(
                 os.fspath(path), 0, 0, f"{content}, not of {cls.__name__}; unkernel.load reads it"
             )
-        names = cls._get_param_names()
         try:
-            stored = parameters_from_json(model.origin.get("parameters"))
+            return cls.from_model(model, classifier)
         except ValueError as error:
             raise FormatError(os.fspath(path), 0, 0, f"{error}; unkernel.load reads the model") from error
-        parameters = cls._infer_parameters(model) | stored
+
+    @classmethod
+    def from_model(cls, model: Model, classifier: CompiledClassifier | TreeClassifier | None = None) -> Self:
+        """Return a fitted estimator with a model that an estimator of this class has trained.
+
+        Parameters
+        ----------
+        model : ConjunctionModel, KernelModel, LinearModel or TreeModel
+            The model.
+        classifier : CompiledClassifier or TreeClassifier, default=None
+            The compiled model, if there is one.
+
+        Returns
+        -------
+        estimator
+            The fitted estimator.
+        """
+        names = cls._get_param_names()
+        parameters = cls._infer_parameters(model) | parameters_from_json(model.origin.get("parameters"))
         learner = cls(**{name: value for name, value in parameters.items() if name in names})
         learner._restore(model)
         learner._set_model(model, classifier)

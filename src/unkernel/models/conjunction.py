@@ -75,6 +75,9 @@ class ConjunctionModel(Model):
         averaged, and `probability` has one curve per score.
     threshold : Threshold or None, default=None
         The probability or the score from which one of two classes is predicted.
+    curvatures : ndarray of float32, shape (1 + n_used_features + n_conjunctions, n_scores), default=None
+        Curvatures of the loss of all training rows in the intercept, in a weight of each used feature
+        and in the weight of each conjunction, for updates; None if the model cannot be updated.
 
     See Also
     --------
@@ -108,6 +111,7 @@ class ConjunctionModel(Model):
     ranking: Decision | None = None
     calibrated: bool = False
     threshold: Threshold | None = None
+    curvatures: NDArray[np.float32] | None = None
 
     @property
     def n_conjunctions(self) -> int:
@@ -134,7 +138,8 @@ class ConjunctionModel(Model):
         return replace(self, threshold=decision.threshold)
 
     def _arrays(self) -> list[Any]:
-        return [self.columns, self.keys, self.weights, self.intercept]
+        curvatures = [] if self.curvatures is None else [self.curvatures]
+        return [self.columns, self.keys, self.weights, self.intercept, *curvatures]
 
     def _describe(self) -> str:
         return f"{self.n_conjunctions} conjunctions of degree {self.degree}"
@@ -163,6 +168,10 @@ class ConjunctionModel(Model):
             raise FormatError(file, 0, 0, "a column is outside of the model's features, or repeated")
         if not (np.isfinite(self.weights).all() and np.isfinite(self.intercept).all()):
             raise FormatError(file, 0, 0, "a weight is not finite")
+        if self.curvatures is not None and not (
+            np.isfinite(self.curvatures).all() and (self.curvatures >= 0).all()
+        ):
+            raise FormatError(file, 0, 0, "a curvature is negative or not finite")
 
     def to_container(self) -> tuple[Arrays, Settings]:
         settings = {
@@ -188,6 +197,8 @@ class ConjunctionModel(Model):
             "weights": self.weights.astype("<f8", copy=False),
             "constants": self.intercept.astype("<f8", copy=False),
         }
+        if self.curvatures is not None:
+            arrays["curvatures"] = self.curvatures.astype("<f4", copy=False)
         return arrays, settings
 
     @classmethod
@@ -222,12 +233,15 @@ class ConjunctionModel(Model):
             ranking=ranking,
             calibrated=_is_calibrated(name, settings),
             threshold=_read_threshold(name, settings),
+            curvatures=_read_curvatures(name, arrays),
         )
         scores = len(model.intercept)
         if scores != model.decision.n_scores:
             raise FormatError(name, 0, 0, "the number of scores does not match the number of classes")
         if model.weights.shape != (len(model.keys), scores):
             raise FormatError(name, 0, 0, "the number of weights does not fit the number of conjunctions")
+        if model.curvatures is not None and model.curvatures.shape != _shape_curvatures(model):
+            raise FormatError(name, 0, 0, "the number of curvatures does not fit the number of conjunctions")
         return model
 
 
@@ -242,6 +256,19 @@ def _are_distinct(columns: NDArray[np.int64], end: int) -> bool:
     is_used = np.zeros(end, bool)
     is_used[columns] = True
     return int(is_used.sum()) == len(columns)
+
+
+def _shape_curvatures(model: ConjunctionModel) -> tuple[int, int]:
+    return 1 + len(model.columns) + len(model.keys), len(model.intercept)
+
+
+def _read_curvatures(name: str, arrays: Arrays) -> NDArray[np.float32] | None:
+    curvatures = arrays.get("curvatures")
+    if curvatures is None:
+        return None
+    if curvatures.dtype != np.float32 or curvatures.ndim != 2:
+        raise FormatError(name, 0, 0, "the model has no proper array 'curvatures'")
+    return curvatures
 
 
 def _read_ranking(name: str, settings: dict[str, Any]) -> Decision | None:

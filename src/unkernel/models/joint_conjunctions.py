@@ -58,6 +58,7 @@ def join_conjunctions(
         probability=decision.probability,
         calibrated=decision.scheme == "calibrated",
         threshold=None,
+        curvatures=None,
         origin=origin,
     )
 

@@ -211,8 +211,21 @@ class PolyLearner(PreparedLearner, RowLearner):
     ) -> PolySolution:
         """Train weights under a penalty with an l1 part, column by column."""
         self._steps = "Newton steps"
-        start_model = self._match_conjunctions(start.model, training_set.rows)
-        options = SparseOptions(
+        model = self._match_conjunctions(start.model, training_set.rows)
+        return training_set.rows.train_sparse(
+            self._choose_sparse_options(loss, l1, l2),
+            feature_map=self._make_feature_map(),
+            class_weights=training_set.factors,
+            start_keys=model.keys if model else np.empty(0, np.uint64),
+            start_weights=model.weights.reshape(-1) if model else np.empty(0),
+            start_intercept=model.intercept if model else np.empty(0),
+            on_progress=self._choose_reporter(on_progress, "conjunctions"),
+        )
+
+    def _choose_sparse_options(
+        self, loss: str, l1: float, l2: float, targets: NDArray[np.float64] | None = None
+    ) -> SparseOptions:
+        return SparseOptions(
             loss=loss,
             l1=float(l1),
             l2=float(l2),
@@ -222,15 +235,7 @@ class PolyLearner(PreparedLearner, RowLearner):
             max_steps=int(self.max_iter),
             seed=self._draw_seed(),
             threads=thread_count(self.n_jobs),
-        )
-        return training_set.rows.train_sparse(
-            options,
-            feature_map=self._make_feature_map(),
-            class_weights=training_set.factors,
-            start_keys=start_model.keys if start_model else np.empty(0, np.uint64),
-            start_weights=start_model.weights.reshape(-1) if start_model else np.empty(0),
-            start_intercept=start_model.intercept if start_model else np.empty(0),
-            on_progress=self._choose_reporter(on_progress, "conjunctions"),
+            targets=np.empty(0) if targets is None else targets,
         )
 
     def _match_conjunctions(

@@ -14,9 +14,10 @@ from unkernel.learners.base import Model
 from unkernel.learners.progress import OnProgress
 from unkernel.models.decision import Softmax, log_softmax
 from unkernel.poly._base import PolyClassifier, Start, TrainingSet
+from unkernel.poly.updates import UpdatableClassifier
 
 
-class PolyLogisticRegression(PolyClassifier):
+class PolyLogisticRegression(UpdatableClassifier):
     r"""Logistic regression on all conjunctions of at most ``degree`` features.
 
     With the feature map :math:`\phi` of :class:`PolySVC`, the estimator solves
@@ -66,6 +67,9 @@ class PolyLogisticRegression(PolyClassifier):
     warm_start : bool, default=False
         Whether the next ``fit`` starts from the solution of the previous one. With an l1 term, the solution
         can only be used if the features keep their order of frequency. With "l2", it is matched row by row.
+    updatable : bool, default=False
+        Whether the model keeps what :meth:`update` needs: one more number per weight. It takes one more pass
+        over the rows.
     n_jobs : int or None, default=None
         Number of threads; None means 1 and -1 means all processors. The result does not depend on it.
     random_state : int, RandomState or None, default=None
@@ -117,6 +121,7 @@ class PolyLogisticRegression(PolyClassifier):
         **PolyClassifier._parameter_constraints,
         "penalty": [StrOptions({"l1", "l2", "elasticnet"})],
         "l1_ratio": [Interval(Real, 0, 1, closed="right")],
+        "updatable": ["boolean"],
         "storage": [StrOptions({"auto", "on_the_fly", "condensed"})],
     }
 
@@ -135,6 +140,7 @@ class PolyLogisticRegression(PolyClassifier):
         max_iter: int = 1000,
         class_weight: dict[Any, float] | str | None = None,
         warm_start: bool = False,
+        updatable: bool = False,
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: int = 0,
@@ -142,12 +148,21 @@ class PolyLogisticRegression(PolyClassifier):
         self._set_parameters(locals())
 
     _probability = Softmax()
+    _may_lack_weights = False
 
     def _train(self, training_set: TrainingSet, start: Start, on_progress: OnProgress | None) -> PolySolution:
         if self.penalty == "l2":
             return self._train_rows(training_set, start, on_progress, loss="logistic")
+        l1, l2 = self._penalty
+        return self._train_sparse(training_set, start, on_progress, loss="logistic", l1=l1, l2=l2)
+
+    @property
+    def _penalty(self) -> tuple[float, float]:
         share = self._l1_share()
-        return self._train_sparse(training_set, start, on_progress, loss="logistic", l1=share, l2=1.0 - share)
+        return share, 1.0 - share
+
+    def _get_smooth_loss(self) -> str:
+        return "logistic"
 
     def _l1_share(self) -> float:
         return float(self.l1_ratio) if self.penalty == "elasticnet" else float(self.penalty == "l1")

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
 
 
 @dataclass(frozen=True)
@@ -33,3 +36,17 @@ class SparseOptions:
     max_steps: int
     seed: int
     threads: int
+    targets: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))  # by code, in regression
+
+
+@dataclass(frozen=True)
+class OldModel:
+    """The model that an update starts from; arrays of weights and curvatures have a row per key."""
+
+    keys: NDArray[np.uint64]
+    weights: NDArray[np.float64]
+    intercept: NDArray[np.float64]
+    intercept_curvatures: NDArray[np.float64]
+    feature_curvatures: NDArray[np.float64]  # a row per feature
+    conjunction_curvatures: NDArray[np.float64]
+    kept: float  # factor of the loss of the old rows

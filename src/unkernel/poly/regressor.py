@@ -13,9 +13,11 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from unkernel._core import DistinctRows, PolySolution
 from unkernel.data.rows.csr import CsrRows
+from unkernel.learners.base import Model
 from unkernel.learners.progress import OnProgress
 from unkernel.models import ConjunctionModel, Decision, KernelModel
 from unkernel.poly._base import PolyLearner, Start
+from unkernel.poly.updates import Examples, UpdatableLearner
 
 _LINEAR_LOSSES = ("absolute_error", "epsilon_insensitive", "quantile")
 _EPSILON_LOSSES = ("epsilon_insensitive", "squared_epsilon_insensitive")
@@ -32,7 +34,7 @@ class RegressionSet:
     values: NDArray[np.float64]
 
 
-class PolyRegressor(RegressorMixin, PolyLearner):  # type: ignore[misc]
+class PolyRegressor(RegressorMixin, UpdatableLearner):  # type: ignore[misc]
     r"""Regression with a polynomial kernel of degree 1, 2 or 3, trained like a linear model.
 
     The model is :math:`f(x) = w^\top \phi(x) + c`. Here, :math:`\phi(x)` contains all conjunctions of at most
@@ -79,6 +81,9 @@ class PolyRegressor(RegressorMixin, PolyLearner):  # type: ignore[misc]
     warm_start : bool, default=False
         Whether the next ``fit`` starts from the solution of the previous one. Solutions are matched by row
         and target, so a warm start only helps if rows and targets are the same.
+    updatable : bool, default=False
+        Whether the model keeps what :meth:`update` needs: one more number per weight. It takes one more pass
+        over the rows, and requires ``loss="squared_error"``.
     n_jobs : int, default=None
         Number of threads; None means 1 and -1 means all processors. The result does not depend on it.
     random_state : int, RandomState instance or None, default=None
@@ -135,6 +140,7 @@ class PolyRegressor(RegressorMixin, PolyLearner):  # type: ignore[misc]
         "loss": [StrOptions(_LOSSES)],
         "epsilon": [Interval(Real, 0, None, closed="left")],
         "quantile": [Interval(Real, 0, 1, closed="neither")],
+        "updatable": ["boolean"],
         "storage": [StrOptions({"auto", "on_the_fly", "condensed", "split", "kernel"})],
     }
 
@@ -153,6 +159,7 @@ class PolyRegressor(RegressorMixin, PolyLearner):  # type: ignore[misc]
         tol: float = 1e-3,
         max_iter: int = 1000,
         warm_start: bool = False,
+        updatable: bool = False,
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: int = 0,
@@ -250,6 +257,46 @@ class PolyRegressor(RegressorMixin, PolyLearner):  # type: ignore[misc]
     ) -> ConjunctionModel | KernelModel:
         model = super()._make_model(rows, solution, origin)
         return replace(model, intercept=model.intercept + self._centre)
+
+    # --- Updates --------------------------------------------------------------------------------------
+
+    @property
+    def _penalty(self) -> tuple[float, float]:
+        return 0.0, 1.0
+
+    def _get_smooth_loss(self) -> str:
+        if self.loss != "squared_error":
+            raise ValueError(
+                f"updatable=True needs loss='squared_error', got loss={self.loss!r}: updates need a loss "
+                "with a second derivative everywhere"
+            )
+        return self.loss
+
+    def _make_examples(self, training_set: RegressionSet) -> Examples:
+        return Examples(training_set.rows, [], training_set.values)
+
+    def _describe_examples(self, examples: Examples) -> dict[str, Any]:
+        return {"centre": self._centre}
+
+    def _get_factors(self, model: ConjunctionModel) -> list[float]:
+        return []
+
+    def _encode_new_targets(
+        self, targets: NDArray[Any], weights: NDArray[np.float64] | None
+    ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+        targets = _check_targets(np.asarray(targets, dtype=np.float64))
+        values = np.unique(targets)
+        return np.searchsorted(values, targets).astype(np.int32), values - self._centre
+
+    @property
+    def _model_centre(self) -> float:
+        return self._centre
+
+    def _restore(self, model: Model) -> None:
+        super()._restore(model)
+        centre = model.origin.get("centre")
+        if isinstance(centre, int | float):
+            self._centre = float(centre)
 
     def _training_facts(self) -> dict[str, Any]:
         facts: dict[str, Any] = {"loss": self.loss, "storage": self.storage_}

@@ -9,9 +9,10 @@ from sklearn.utils._param_validation import StrOptions
 from unkernel._core import PolySolution
 from unkernel.learners.progress import OnProgress
 from unkernel.poly._base import PolyClassifier, Start, TrainingSet
+from unkernel.poly.updates import UpdatableClassifier
 
 
-class PolySVC(PolyClassifier):
+class PolySVC(UpdatableClassifier):
     r"""Support vector classification with a polynomial kernel, trained in linear time.
 
     For the kernel :math:`(\gamma \langle x, z \rangle + c_0)^d` with feature map :math:`\phi`, the estimator
@@ -74,6 +75,9 @@ class PolySVC(PolyClassifier):
         Whether the next ``fit`` starts from the solution of the previous one. Solutions are matched row by
         row. For ``penalty="l1"``, they are matched weight by weight, and can only be used if the features
         keep their order of frequency.
+    updatable : bool, default=False
+        Whether the model keeps what :meth:`update` needs: one more number per weight. It takes one more pass
+        over the rows, and requires ``loss="squared_hinge"``.
     n_jobs : int or None, default=None
         Number of threads; None means 1 and -1 means all processors. The result does not depend on it.
     random_state : int, RandomState or None, default=None
@@ -138,6 +142,7 @@ class PolySVC(PolyClassifier):
         **PolyClassifier._parameter_constraints,
         "penalty": [StrOptions({"l1", "l2"})],
         "loss": [StrOptions({"hinge", "squared_hinge"})],
+        "updatable": ["boolean"],
         "storage": [StrOptions({"auto", "on_the_fly", "condensed", "split", "kernel"})],
     }
 
@@ -156,6 +161,7 @@ class PolySVC(PolyClassifier):
         max_iter: int = 1000,
         class_weight: dict[Any, float] | str | None = None,
         warm_start: bool = False,
+        updatable: bool = False,
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: int = 0,
@@ -176,6 +182,18 @@ class PolySVC(PolyClassifier):
             solution = self._train_rows(training_set, start, on_progress, loss=self.loss)
         self.storage_ = solution.storage
         return solution
+
+    @property
+    def _penalty(self) -> tuple[float, float]:
+        return (1.0, 0.0) if self.penalty == "l1" else (0.0, 1.0)
+
+    def _get_smooth_loss(self) -> str:
+        if self.loss != "squared_hinge":
+            raise ValueError(
+                f"updatable=True needs loss='squared_hinge', got loss={self.loss!r}: updates need a loss "
+                "with a second derivative"
+            )
+        return "squared_hinge"
 
     def _training_facts(self) -> dict[str, Any]:
         return {"loss": self.loss, "penalty": self.penalty, "storage": self.storage_}

@@ -19,7 +19,7 @@ from unkernel.data.rows.csr import is_sparse
 from unkernel.data.threads import thread_count
 from unkernel.records import steps
 from unkernel.records.column_summary import KINDS, ColumnFacts, Records, summarize_columns
-from unkernel.records.feature_labels import make_interval_labels, make_value_labels
+from unkernel.records.feature_labels import format_category, make_interval_labels, make_value_labels
 from unkernel.records.feature_names import JoinedNames
 from unkernel.records.plan import Plan
 from unkernel.records.plan_step import PlanStep
@@ -174,17 +174,32 @@ class RecordEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             The encoded rows; a lazy Dask array of such blocks if X is a Dask collection.
         """
         check_is_fitted(self)
-        if is_sparse(X):
-            raise TypeError("Sparse data was passed, but records are frames, dicts or dense arrays.")
         if is_lazy(X):
             return ask("lazy_records", X, self.plan_.columns).encode(self.plan_, thread_count(self.n_jobs))
+        return self.plan_.encode(self.check_records(X), thread_count(self.n_jobs)).to_scipy()
+
+    def check_records(self, X: Any) -> Any:
+        """Check records, and convert arrays and lists of rows to two-dimensional arrays.
+
+        Parameters
+        ----------
+        X : DataFrame, Arrow table, list of dicts, dict of columns, or array of shape (n_records, n_columns)
+            The records.
+
+        Returns
+        -------
+        records
+            The records as a plan takes them.
+        """
+        if is_sparse(X):
+            raise TypeError("Sparse data was passed, but records are frames, dicts or dense arrays.")
         X = _convert_arrays(X)
         if isinstance(X, np.ndarray) and X.shape[1] != self.n_features_in_:
             raise ValueError(
                 f"X has {X.shape[1]} features, but {type(self).__name__} is expecting {self.n_features_in_} "
                 "features as input"
             )
-        return self.plan_.encode(X, thread_count(self.n_jobs)).to_scipy()
+        return X
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """Return a label for each feature, such as ``"job = pilot"`` or ``"age 35–44"``.
@@ -282,7 +297,7 @@ class RecordEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             codes |= {None: other + 1, float("nan"): other + 1}
             tables.append(steps.categories(codes, unknown=other))
             category_values = (
-                [bool(key) for key in frequent] if column.is_boolean() else map(_format_key, frequent)
+                [bool(key) for key in frequent] if column.is_boolean() else map(format_category, frequent)
             )
             labels += [f"{column.name} = {key}" for key in category_values]
             labels += [f"{column.name} = (other)", f"{column.name} is missing"]
@@ -381,12 +396,6 @@ def _convert_arrays(X: Any) -> Any:
             raise ValueError("Complex data not supported")
         return array
     return X
-
-
-def _format_key(key: Any) -> str:
-    if isinstance(key, float) and key.is_integer():
-        return str(int(key))
-    return str(key)
 
 
 def _make_scale_steps(columns: list[ColumnFacts], first: int) -> list[PlanStep]:

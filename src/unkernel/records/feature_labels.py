@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +39,13 @@ def make_interval_labels(name: str, edges: NDArray[np.float64], *, are_integers:
     edge_texts = [f"{edge:.6g}" for edge in edges]
     inner = [f"{name} in [{low}, {high})" for low, high in pairwise(edge_texts)]
     return [f"{name} < {edge_texts[0]}", *inner, f"{name} >= {edge_texts[-1]}"]
+
+
+def format_category(key: Any) -> str:
+    """Return a category as text; whole numbers have no decimal point."""
+    if isinstance(key, float) and key.is_integer():
+        return str(int(key))
+    return str(key)
 
 
 def make_value_labels(name: str, part: str) -> tuple[NDArray[np.float64], list[str]]:

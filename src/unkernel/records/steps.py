@@ -27,6 +27,12 @@ def make_string_table(words: Sequence[str]) -> tuple[NDArray[np.uint8], NDArray[
     return np.frombuffer(b"".join(encoded), np.uint8).copy(), ends
 
 
+def split_strings(text: NDArray[np.uint8], ends: NDArray[np.int64]) -> list[str]:
+    """Return the strings of a string table."""
+    content, last = text.tobytes(), ends.tolist()
+    return [content[begin:end].decode("utf-8") for begin, end in zip([0, *last], last, strict=False)]
+
+
 def categories(
     codes: dict[Any, int],
     *,

@@ -10,6 +10,8 @@ import unicodedata
 from collections.abc import Callable
 from typing import Any
 
+from unkernel.records.steps import split_strings
+
 # The supported patterns of words, and the length of the shortest word that each pattern matches. Other
 # patterns are rejected, because a pattern from a file could take exponential time.
 TOKEN_PATTERNS = {r"(?u)\b\w\w+\b": 2, r"(?u)\b\w+\b": 1}
@@ -31,7 +33,7 @@ def make_analyzer(table: dict[str, Any]) -> Callable[[str], list[str]]:
     if table["analyzer"] == "char_wb":
         return lambda text: _list_ngrams_in_words(prepare(text), shortest, longest)
     token = re.compile(pattern)
-    stop_words = frozenset(_read_words(table["stop_words"], table["stop_word_ends"]))
+    stop_words = frozenset(split_strings(table["stop_words"], table["stop_word_ends"]))
 
     def analyze(text: str) -> list[str]:
         words = [word for word in token.findall(prepare(text)) if word not in stop_words]
@@ -51,12 +53,6 @@ def _check_pattern(table: dict[str, Any]) -> str:
     if table["analyzer"] == "word" and table.get("shortest_token") != TOKEN_PATTERNS[pattern]:
         raise ValueError("the plan's shortest word length does not match the token pattern")
     return pattern
-
-
-def _read_words(bytes_: Any, ends: Any) -> list[str]:
-    text = bytes(bytes_)
-    begins = [0, *ends[:-1]] if len(ends) else []
-    return [text[begin:end].decode("utf-8") for begin, end in zip(begins, ends, strict=True)]
 
 
 def _make_preprocessor(*, lowercase: bool, strip_accents: str | None) -> Callable[[str], str]:

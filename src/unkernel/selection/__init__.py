@@ -7,13 +7,15 @@ from unkernel._lazy import lazy_names
 if TYPE_CHECKING:
     from unkernel.selection.search import Trial
     from unkernel.selection.table_estimator import TableEstimator
+    from unkernel.selection.updates import update_classifier
 else:
     __getattr__, __dir__ = lazy_names(
         __name__,
         {
             "unkernel.selection.search": "Trial",
             "unkernel.selection.table_estimator": "TableEstimator",
+            "unkernel.selection.updates": "update_classifier",
         },
     )
 
-__all__ = ["TableEstimator", "Trial"]
+__all__ = ["TableEstimator", "Trial", "update_classifier"]

@@ -6,6 +6,7 @@ import os
 import time
 import warnings
 from collections.abc import Callable, Mapping
+from copy import copy
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -19,12 +20,14 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from unkernel.data.frames import frame_of
+from unkernel.data.threads import thread_count
 from unkernel.engines import RecordClassifier, compile
 from unkernel.learners.targets import compute_class_weights
 from unkernel.records import RecordEncoder
 from unkernel.selection.candidates import Family, list_families
 from unkernel.selection.search import Deadline, EncodedTable, Trial, fit, scale_cost, search
 from unkernel.selection.targets import TASKS, Task, check_classes, check_targets, find_task
+from unkernel.selection.updates import update_learner
 
 _MIN_RECORDS = 10
 _MIN_WORD_COUNT = 3  # otherwise rare words would make up most of the features
@@ -64,6 +67,8 @@ class TableEstimator(BaseEstimator):  # type: ignore[misc]
     max_seconds : float, default=None
         Time after which no further model is tried. The time to fit the best model to all records is extra.
         With None, the result depends only on the data.
+    updatable : bool, default=True
+        Whether the model keeps what :meth:`update` needs: one more number per weight.
     n_jobs : int, default=None
         Number of threads; None means 1 and -1 means all processors. The result does not depend on it.
     random_state : int, default=0
@@ -113,6 +118,7 @@ class TableEstimator(BaseEstimator):  # type: ignore[misc]
         "min_count": [Interval(Integral, 1, None, closed="left"), None],
         "class_weight": [dict, StrOptions({"balanced"}), None],
         "max_seconds": [Interval(Real, 0, None, closed="neither"), None],
+        "updatable": ["boolean"],
         "n_jobs": [Integral, None],
         "random_state": [Interval(Integral, 0, 2**32 - 1, closed="both")],
         "verbose": ["verbose"],
@@ -126,6 +132,7 @@ class TableEstimator(BaseEstimator):  # type: ignore[misc]
         min_count: int | None = None,
         class_weight: dict[Any, float] | str | None = None,
         max_seconds: float | None = None,
+        updatable: bool = True,
         n_jobs: int | None = None,
         random_state: int = 0,
         verbose: int = 0,
@@ -135,6 +142,7 @@ class TableEstimator(BaseEstimator):  # type: ignore[misc]
         self.min_count = min_count
         self.class_weight = class_weight
         self.max_seconds = max_seconds
+        self.updatable = updatable
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
@@ -196,14 +204,54 @@ class TableEstimator(BaseEstimator):  # type: ignore[misc]
             )
         # Never choose the majority prediction: if the data have no signal, a model has almost no weights.
         self.best_ = min(self.trials_[1:], key=lambda trial: trial.loss)
-        self.pipeline_ = self._fit_best(encoders, table)
-        compiled = compile(self.pipeline_, n_jobs=self.n_jobs)
-        assert isinstance(compiled, RecordClassifier)  # the source is a pipeline
-        self.classifier_ = compiled
+        self._set_pipeline(self._fit_best(encoders, table))
         if self.task_ == "classes":
             self.classes_ = self.classifier_.classes_
         self.n_features_in_ = self.classifier_.n_features_in_
         self.seconds_ = time.perf_counter() - start
+        return self
+
+    def _set_pipeline(self, pipeline: Pipeline) -> None:
+        self.pipeline_ = pipeline
+        compiled = compile(pipeline, n_jobs=self.n_jobs)
+        assert isinstance(compiled, RecordClassifier)  # the source is a pipeline
+        self.classifier_ = compiled
+
+    def update(self, X: Any, y: Any, *, forget: float = 0.0) -> Self:
+        """Update the model with new records, without those that it was fitted to.
+
+        The kind of model, C and the intervals of numbers stay. New categories and words get features; new
+        classes need a new fit. :meth:`PolyLogisticRegression.update` describes the problem that is solved.
+
+        Parameters
+        ----------
+        X : DataFrame, Arrow table, list of dicts, dict of columns, or array of shape (n_records, n_columns)
+            The new records.
+        y : array-like of shape (n_records,)
+            Their targets.
+        forget : float, default=0.0
+            Share of the old records to forget, from 0 to 1. With 0, old and new records count equally.
+
+        Returns
+        -------
+        TableEstimator
+            The updated estimator itself.
+        """
+        check_is_fitted(self, "classifier_")
+        encoder, learner = (step for _, step in self.pipeline_.steps)
+        targets = check_targets(y, self.task_)
+        encoder = copy(encoder)
+        records = encoder.check_records(X)
+        encoder.plan_, learner = update_learner(
+            encoder.plan_,
+            learner,
+            records,
+            targets,
+            forget=forget,
+            min_count=encoder.min_count,
+            threads=thread_count(self.n_jobs),
+        )
+        self._set_pipeline(Pipeline([("encoder", encoder), ("learner", learner)]))
         return self
 
     def _compute_class_weights(self, y: NDArray[Any]) -> dict[Any, float] | None:
@@ -240,7 +288,7 @@ class TableEstimator(BaseEstimator):  # type: ignore[misc]
         assert isinstance(family, Family)
         C = scale_cost(self.best_, len(table.y))
         options = {"class_weight": self.class_weight} if self.task_ == "classes" else {}
-        learner = family.make(C=C, n_jobs=self.n_jobs, random_state=0, **options)
+        learner = family.make(C=C, n_jobs=self.n_jobs, random_state=0, updatable=self.updatable, **options)
         fit(learner, table.rows_for(family), table.y)
         return Pipeline([("encoder", encoders[family.scales_numbers]), ("learner", learner)])
 
