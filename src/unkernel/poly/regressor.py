@@ -270,7 +270,7 @@ class PolyRegressor(RegressorMixin, UpdatableLearner):  # type: ignore[misc]
                 f"updatable=True needs loss='squared_error', got loss={self.loss!r}: updates need a loss "
                 "with a second derivative everywhere"
             )
-        return self.loss
+        return "squared_error"
 
     def _make_examples(self, training_set: RegressionSet) -> Examples:
         return Examples(training_set.rows, [], training_set.values)

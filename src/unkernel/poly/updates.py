@@ -20,11 +20,11 @@ from unkernel.engines import CompiledClassifier
 from unkernel.learners.base import Outcome, read_only_view
 from unkernel.learners.progress import OnProgress
 from unkernel.learners.targets import check_weights
-from unkernel.measures.number_format import format_labels
 from unkernel.models import ConjunctionModel
 from unkernel.poly._base import PolyClassifier, PolyLearner, Start, TrainingSet
 from unkernel.poly.options import OldModel, RowOptions, SparseOptions
 
+_MAX_LISTED_CLASSES = 8
 _STORAGES_WITHOUT_WEIGHTS = ("split", "kernel")
 _FLOAT32_MAX = float(np.finfo(np.float32).max)
 
@@ -269,7 +269,11 @@ class UpdatableClassifier(UpdatableLearner, PolyClassifier):
 
     def _get_factors(self, model: ConjunctionModel) -> list[float]:
         factors = model.origin.get("class_factors")
-        if not _are_numbers(factors) or len(factors) != len(model.classes):
+        if not (
+            isinstance(factors, list)
+            and len(factors) == len(model.classes)
+            and all(isinstance(factor, int | float) for factor in factors)
+        ):
             raise ValueError("the model's factors of C are damaged: fit a new model")
         return [float(factor) for factor in factors]
 
@@ -278,13 +282,9 @@ class UpdatableClassifier(UpdatableLearner, PolyClassifier):
     ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         unknown = np.setdiff1d(targets, self.classes_)
         if len(unknown):
-            classes = format_labels(self.classes_.tolist())
+            classes = ", ".join(map(str, self.classes_[:_MAX_LISTED_CLASSES].tolist()))
             raise ValueError(
                 f"y has the class {unknown[0]!r}, and the model only has {classes}: fit a new model to old "
                 "and new rows"
             )
         return np.searchsorted(self.classes_, targets).astype(np.int32), np.empty(0)
-
-
-def _are_numbers(values: Any) -> bool:
-    return isinstance(values, list) and all(isinstance(value, int | float) for value in values)

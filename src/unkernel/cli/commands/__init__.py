@@ -5,6 +5,7 @@
 COMMANDS = {
     "train": "Train a model, or a parser of text, on a file.",
     "tune": "Choose parameters of a model by cross-validation.",
+    "update": "Update a model of records with new records, without the old ones.",
     "predict": "Predict the labels of the rows, records or trees in a file.",
     "evaluate": "Measure the quality of a model or a parser on a file with labels.",
     "report": "Write an HTML report about a model, or about several models side by side.",
