@@ -70,9 +70,10 @@ def _extend_step(
     """Return the extended step, and the index of each old feature in it."""
     if step.kind == "one_hot":
         return _extend_categories(step, columns, facts, min_count)
+    indices = np.arange(len(step.names))
     if step.kind in _KINDS_OF_STEPS:
-        step = _extend_vocabulary(step, facts[int(step.table["columns"][0])], min_count)
-    return step, np.arange(len(step.names))
+        return _extend_vocabulary(step, facts[int(step.table["columns"][0])], min_count), indices
+    return step, indices
 
 
 def _extend_categories(

@@ -26,7 +26,7 @@ from unkernel.learners.targets import compute_class_weights
 from unkernel.records import RecordEncoder
 from unkernel.selection.candidates import Family, list_families
 from unkernel.selection.search import Deadline, EncodedTable, Trial, fit, scale_cost, search
-from unkernel.selection.targets import TASKS, Task, check_classes, check_targets, find_task
+from unkernel.selection.targets import TASKS, Task, check_classes, check_targets, check_variety, find_task
 from unkernel.selection.updates import update_learner
 
 _MIN_RECORDS = 10
@@ -187,6 +187,7 @@ class TableEstimator(BaseEstimator):  # type: ignore[misc]
         start = time.perf_counter()
         deadline = Deadline(self.max_seconds)
         targets = check_targets(y, self.task)
+        check_variety(targets)
         self.task_: Task = find_task(targets) if self.task == "auto" else self.task  # type: ignore[assignment]
         weights = self._compute_class_weights(targets)
         encoders, table = self._encode(X, targets, weights)

@@ -49,9 +49,13 @@ def check_targets(y: Any, task: str) -> NDArray[Any]:
         raise ValueError(
             f"y contains {targets[0].item()!r}, which is not a number; use task='classes' for classification"
         )
-    if len(targets) and (targets == targets[0]).all():
-        raise ValueError(f"all {len(targets)} targets are {targets[0].item()!r}: there is nothing to learn")
     return targets
+
+
+def check_variety(y: NDArray[Any]) -> None:
+    """Raise ``ValueError`` if all targets are equal."""
+    if len(y) and (y == y[0]).all():
+        raise ValueError(f"all {len(y)} targets are {y[0].item()!r}: there is nothing to learn")
 
 
 def check_classes(y: NDArray[Any]) -> None:

@@ -67,7 +67,8 @@ def update_classifier(
 ) -> RecordClassifier:
     """Update a compiled model of records with new records, without those that it was trained on.
 
-    Models of :class:`~unkernel.TableEstimator` and of ``unkernel train`` can be updated.
+    The model must come from :class:`~unkernel.TableEstimator`, or from a pipeline of a
+    :class:`~unkernel.RecordEncoder` and a learner with ``updatable=True``.
 
     Parameters
     ----------
@@ -117,7 +118,7 @@ def make_learner(classifier: CompiledClassifier) -> Any:
     learner = _LEARNERS.get(str(model.origin.get("learner")))
     if not isinstance(model, ConjunctionModel) or model.curvatures is None or learner is None:
         raise ValueError(
-            "the model keeps nothing of its training rows that an update could use: train it with "
-            "unkernel train FILE --target COLUMN, with TableEstimator, or with updatable=True"
+            "the model keeps nothing of its training records that an update could use: train it with "
+            "TableEstimator, or with updatable=True"
         )
     return learner.from_model(model)

@@ -28,6 +28,7 @@ from unkernel.cli.terminal.console import format_seconds, format_size, print_fac
 from unkernel.cli.terminal.progress import Display
 from unkernel.engines import RecordClassifier
 from unkernel.measures.number_format import format_labels, format_percent
+from unkernel.models import ConjunctionModel
 from unkernel.selection import update_classifier
 from unkernel.selection.updates import make_learner
 
@@ -133,7 +134,10 @@ def _open_model(path: Path) -> OpenedRecords:
     try:
         make_learner(opened.classifier.classifier)
     except ValueError as error:
-        raise ValueError(f"{path}: {error}") from error
+        raise ValueError(
+            f"{path}: keeps nothing of its training records that an update could use; train it with unkernel "
+            "train FILE --target COLUMN, without a kind"
+        ) from error
     if opened.target is None:
         raise ValueError(
             f"{path}: the model does not name the column it predicts, because it was trained from Python: "
@@ -178,14 +182,16 @@ def _measure(
 
 
 def _count_weights(classifier: RecordClassifier) -> int:
-    return int(classifier.classifier.model.n_conjunctions)
+    model = classifier.classifier.model
+    assert isinstance(model, ConjunctionModel)  # other models cannot be updated
+    return model.n_conjunctions
 
 
 def _print(result: dict[str, Any]) -> None:
     before, weights, seconds = result["before"], result["weights"], result["seconds"]
     names = result["new_features"]
     if "accuracy" in before:
-        quality = f"accuracy {format_percent(before['accuracy'])} %"
+        quality = f"accuracy {format_percent(before['accuracy'])}"
         quality += "" if before["log_loss"] is None else f", log loss {before['log_loss']:.4g}"
     else:
         quality = f"root mean squared error {before['root_mean_squared_error']:.4g}"
