@@ -285,7 +285,7 @@ class UpdatableClassifier(UpdatableLearner, PolyClassifier):
         if len(unknown):
             classes = ", ".join(map(str, self.classes_[:_MAX_LISTED_CLASSES].tolist()))
             raise ValueError(
-                f"y has the class {unknown.tolist()[0]!r}, and the model only has {classes}: fit a new model to "
-                "old and new rows"
+                f"y has the class {unknown.tolist()[0]!r}, and the model only has {classes}: fit a new model "
+                "to old and new rows"
             )
         return np.searchsorted(self.classes_, targets).astype(np.int32), np.empty(0)
