@@ -37,7 +37,17 @@ SUBJECTS = {
     "training": (
         "Training on conjunctions",
         "`PolySVC` and `PolyLogisticRegression` beside LIBLINEAR, LIBSVM, Vowpal Wabbit and opal",
-        ["poly", "poly_choices", "poly_scaling", "log_linear", "sparse", "svr", "large", "trade_offs"],
+        [
+            "poly",
+            "poly_choices",
+            "poly_scaling",
+            "log_linear",
+            "updates",
+            "sparse",
+            "svr",
+            "large",
+            "trade_offs",
+        ],
     ),
     "inference": (
         "Inference",

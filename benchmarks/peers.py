@@ -102,6 +102,7 @@ PEERS: tuple[Wheel | Program, ...] = (
     Wheel("LIBSVM", "libsvm-official", "https://www.csie.ntu.edu.tw/~cjlin/libsvm"),
     Wheel("scikit-learn", "scikit-learn", "https://scikit-learn.org"),
     Wheel("Vowpal Wabbit", "vowpalwabbit", "https://vowpalwabbit.org"),
+    Wheel("river", "river", "https://riverml.xyz"),
     Wheel("LightGBM", "lightgbm", "https://github.com/microsoft/LightGBM"),
     Wheel("XGBoost", "xgboost-cpu", "https://github.com/dmlc/xgboost"),
     Wheel("CatBoost", "catboost", "https://github.com/catboost/catboost"),
