@@ -12,6 +12,7 @@ from scipy import sparse
 from scipy.optimize import minimize
 from sklearn.base import clone
 from sklearn.kernel_ridge import KernelRidge
+from sklearn.linear_model import ElasticNet
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVR
@@ -21,6 +22,7 @@ import unkernel
 from reference.conjunctions import score
 from reference.poly import expand
 from reference.selection import parametrize_pairs
+from reference.sparse import expand_sets
 from unkernel import PolyRegressor, RecordEncoder
 
 LOSSES = {
@@ -125,6 +127,32 @@ def test_least_squares_is_kernel_ridge(rows: Any, targets: Any, degree: int) -> 
     ridge = KernelRidge(alpha=1 / 4.0, kernel="poly", degree=degree, gamma=0.2, coef0=1.0)
     ridge.fit(rows, targets - targets.mean())
     np.testing.assert_allclose(reg.predict(rows), ridge.predict(rows) + targets.mean(), rtol=1e-4)
+
+
+@parametrize_pairs(penalty=["l1", "elasticnet"], degree=[1, 2, 3], binary=[True, False])
+def test_sparse_least_squares_is_the_lasso_on_the_explicit_map(
+    rows: Any, targets: Any, penalty: str, degree: int, binary: bool
+) -> None:
+    X = (rows > 0).astype(float) if binary else rows
+    reg = PolyRegressor(degree, C=0.3, gamma=0.2, penalty=penalty, l1_ratio=0.6, tol=1e-8)
+    reg.fit(X, targets)
+    phi = (expand_sets if binary else expand)(X, degree=degree, gamma=0.2, coef0=1.0)
+    y, share = targets - targets.mean(), 0.6 if penalty == "elasticnet" else 1.0
+    alpha = 1 / (2 * len(y) * 0.3)
+    peer = ElasticNet(alpha=alpha, l1_ratio=share, fit_intercept=False, tol=1e-10, max_iter=10**6)
+    w = peer.fit(phi, y).coef_
+    expected = share * np.abs(w).sum() + (1 - share) / 2 * w @ w + 0.3 * ((y - phi @ w) ** 2).sum()
+    assert reg.objective_ == pytest.approx(expected, rel=1e-6)
+    assert reg.gap_ <= 1e-8
+    np.testing.assert_allclose(reg.predict(X), targets.mean() + phi @ w, atol=1e-3)
+
+
+def test_a_path_of_sparse_models_is_as_separate_fits(rows: Any, targets: Any) -> None:
+    reg = PolyRegressor(2, penalty="l1", gamma=0.2, tol=1e-8)
+    for fitted in reg.path(rows, targets, [0.01, 0.1, 1.0]):
+        alone = clone(fitted).fit(rows, targets)
+        assert fitted.objective_ == pytest.approx(alone.objective_, rel=1e-6)
+    assert 0 < reg.fit(rows, targets).model_.n_conjunctions < 20
 
 
 def test_quantiles_have_their_shares(rows: Any) -> None:
@@ -265,6 +293,8 @@ def test_it_works_in_a_grid_search(rows: Any, targets: Any) -> None:
         ({"loss": "huber"}, "loss"),
         ({"quantile": 1.0}, "quantile"),
         ({"epsilon": -1.0}, "epsilon"),
+        ({"penalty": "l1", "loss": "absolute_error"}, "squared_error"),
+        ({"penalty": "elasticnet", "l1_ratio": 0.0}, "l1_ratio"),
     ],
 )
 def test_bad_input_is_refused(change: dict[str, Any], words: str) -> None:

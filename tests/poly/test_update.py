@@ -55,12 +55,13 @@ def test_svm_updates_reach_the_optimum(penalty):
     check_update("squared_hinge", clf, rows, old=old, penalty=penalty)
 
 
+@pytest.mark.parametrize("penalty", ["l1", "l2", "elasticnet"])
 @pytest.mark.parametrize("binary", [True, False])
-def test_regression_updates_reach_the_optimum(binary):
+def test_regression_updates_reach_the_optimum(binary, penalty):
     X, _, X_new, _ = make_halves(binary=binary)
     rng = np.random.default_rng(0)
     y, y_new = rng.normal(5, 1, len(X)), rng.normal(7, 1, len(X_new))
-    reg = PolyRegressor(2, **OPTIONS).fit(X, y)
+    reg = PolyRegressor(2, penalty=penalty, l1_ratio=0.3, **OPTIONS).fit(X, y)
     old, centre = reg.model_, y.mean()
     reg.update(X_new, y_new)
 
@@ -68,7 +69,8 @@ def test_regression_updates_reach_the_optimum(binary):
         return dataclasses.replace(model, intercept=model.intercept - centre)
 
     rows = X_new, y_new - centre, np.full(len(y_new), 0.7)
-    problem = Update("squared_error", without_centre(old), reg.model_, rows, kept=1, l1=0, l2=1)
+    l1, l2 = SHARES[penalty]
+    problem = Update("squared_error", without_centre(old), reg.model_, rows, kept=1, l1=l1, l2=l2)
     assert problem.objective(without_centre(reg.model_)) == pytest.approx(problem.minimum(), rel=1e-6)
 
 

@@ -201,26 +201,32 @@ class PolyLearner(PreparedLearner, RowLearner):
 
     def _train_sparse(
         self,
-        training_set: TrainingSet,
+        training_set: Any,
         start: Start,
         on_progress: OnProgress | None,
         *,
         loss: str,
         l1: float,
         l2: float,
+        targets: NDArray[np.float64] | None = None,
+        centre: float = 0.0,
     ) -> PolySolution:
-        """Train weights under a penalty with an l1 part, column by column."""
+        """Train weights under a penalty with an l1 part, column by column.
+
+        In regression, `targets` are the targets by code minus the centre, and intercepts contain the centre.
+        """
         self._steps = "Newton steps"
         model = self._match_conjunctions(start.model, training_set.rows)
-        return training_set.rows.train_sparse(
-            self._choose_sparse_options(loss, l1, l2),
+        solution: PolySolution = training_set.rows.train_sparse(
+            self._choose_sparse_options(loss, l1, l2, targets),
             feature_map=self._make_feature_map(),
             class_weights=training_set.factors,
             start_keys=model.keys if model else np.empty(0, np.uint64),
             start_weights=model.weights.reshape(-1) if model else np.empty(0),
-            start_intercept=model.intercept if model else np.empty(0),
+            start_intercept=model.intercept - centre if model else np.empty(0),
             on_progress=self._choose_reporter(on_progress, "conjunctions"),
         )
+        return solution
 
     def _choose_sparse_options(
         self, loss: str, l1: float, l2: float, targets: NDArray[np.float64] | None = None

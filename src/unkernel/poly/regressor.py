@@ -33,6 +33,11 @@ class RegressionSet:
     rows: DistinctRows
     values: NDArray[np.float64]
 
+    @property
+    def factors(self) -> list[float]:
+        """The factors of C per class: none."""
+        return []
+
 
 class PolyRegressor(RegressorMixin, UpdatableLearner):  # type: ignore[misc]
     r"""Regression with a polynomial kernel of degree 1, 2 or 3, trained like a linear model.
@@ -43,7 +48,7 @@ class PolyRegressor(RegressorMixin, UpdatableLearner):  # type: ignore[misc]
 
     .. math:: \min_w \; \tfrac{1}{2} \|w\|^2 + C \sum_i \ell(y_i - f(x_i))
 
-    and stops at a certified relative duality gap.
+    (other penalties: see ``penalty``) and stops at a certified relative duality gap.
 
     Parameters
     ----------
@@ -59,6 +64,13 @@ class PolyRegressor(RegressorMixin, UpdatableLearner):  # type: ignore[misc]
         - ``"epsilon_insensitive"``: :math:`\max(|r| - \epsilon, 0)`, the loss of support vector regression.
         - ``"squared_epsilon_insensitive"``: :math:`\max(|r| - \epsilon, 0)^2`.
         - ``"quantile"``: :math:`\max(\tau r, (\tau - 1) r)`, which estimates the quantile :math:`\tau`.
+    penalty : {"l2", "l1", "elasticnet"}, default="l2"
+        Penalty of the weights: half of the squared l2 norm, the l1 norm, or a mixture. "l1" (the lasso over
+        all conjunctions) and "elasticnet" make most weights exactly 0, and require ``loss="squared_error"``.
+        The solution is optimal over all conjunctions; only those that can have a nonzero weight are stored.
+    l1_ratio : float in (0, 1], default=0.5
+        Share of the l1 term in "elasticnet": ``l1_ratio * |w|_1 + (1 - l1_ratio) / 2 * |w|^2``. Other
+        penalties ignore it.
     epsilon : float, default=0.1
         Largest absolute residual without a loss, for the two epsilon-insensitive losses.
     quantile : float, default=0.5
@@ -77,7 +89,7 @@ class PolyRegressor(RegressorMixin, UpdatableLearner):  # type: ignore[misc]
     tol : float, default=1e-3
         Relative duality gap at which training stops.
     max_iter : int, default=1000
-        Largest number of passes over the rows.
+        Largest number of passes over the rows or, with an l1 term, of Newton steps.
     warm_start : bool, default=False
         Whether the next ``fit`` starts from the solution of the previous one. Solutions are matched by row
         and target, so a warm start only helps if rows and targets are the same.
@@ -139,6 +151,8 @@ class PolyRegressor(RegressorMixin, UpdatableLearner):  # type: ignore[misc]
         **PolyLearner._parameter_constraints,
         "loss": [StrOptions(_LOSSES)],
         "epsilon": [Interval(Real, 0, None, closed="left")],
+        "penalty": [StrOptions({"l1", "l2", "elasticnet"})],
+        "l1_ratio": [Interval(Real, 0, 1, closed="right")],
         "quantile": [Interval(Real, 0, 1, closed="neither")],
         "updatable": ["boolean"],
         "storage": [StrOptions({"auto", "on_the_fly", "condensed", "split", "kernel"})],
@@ -150,6 +164,8 @@ class PolyRegressor(RegressorMixin, UpdatableLearner):  # type: ignore[misc]
         *,
         C: float = 1.0,
         loss: str = "squared_error",
+        penalty: str = "l2",
+        l1_ratio: float = 0.5,
         epsilon: float = 0.1,
         quantile: float = 0.5,
         gamma: float | str = "scale",
@@ -165,6 +181,13 @@ class PolyRegressor(RegressorMixin, UpdatableLearner):  # type: ignore[misc]
         verbose: int = 0,
     ) -> None:
         self._set_parameters(locals())
+
+    def _check_parameters(self) -> None:
+        if self.penalty != "l2" and self.loss != "squared_error":
+            raise ValueError(
+                f"penalty={self.penalty!r} needs loss='squared_error', got loss={self.loss!r}: other losses "
+                "have penalty='l2' only"
+            )
 
     @property
     def decision_function(self) -> NoReturn:
@@ -236,6 +259,20 @@ class PolyRegressor(RegressorMixin, UpdatableLearner):  # type: ignore[misc]
     def _train(
         self, training_set: RegressionSet, start: Start, on_progress: OnProgress | None
     ) -> PolySolution:
+        if self.penalty != "l2":
+            l1, l2 = self._penalty
+            solution = self._train_sparse(
+                training_set,
+                start,
+                on_progress,
+                loss=self._get_smooth_loss(),
+                l1=l1,
+                l2=l2,
+                targets=training_set.values,
+                centre=self._centre,
+            )
+            self.storage_ = solution.storage
+            return solution
         self._steps = "epochs"
         hashes, duals = self._match_duals(start.duals)
         solution = training_set.rows.train_regression(
@@ -262,7 +299,8 @@ class PolyRegressor(RegressorMixin, UpdatableLearner):  # type: ignore[misc]
 
     @property
     def _penalty(self) -> tuple[float, float]:
-        return 0.0, 1.0
+        share = float(self.l1_ratio) if self.penalty == "elasticnet" else float(self.penalty == "l1")
+        return share, 1.0 - share
 
     def _get_smooth_loss(self) -> str:
         if self.loss != "squared_error":
@@ -299,7 +337,9 @@ class PolyRegressor(RegressorMixin, UpdatableLearner):  # type: ignore[misc]
             self._centre = float(centre)
 
     def _training_facts(self) -> dict[str, Any]:
-        facts: dict[str, Any] = {"loss": self.loss, "storage": self.storage_}
+        facts: dict[str, Any] = {"loss": self.loss, "penalty": self.penalty, "storage": self.storage_}
+        if self.penalty == "elasticnet":
+            facts["l1_ratio"] = float(self.l1_ratio)
         if self.loss in _EPSILON_LOSSES:
             facts["epsilon"] = float(self.epsilon)
         return facts | ({"quantile": float(self.quantile)} if self.loss == "quantile" else {})

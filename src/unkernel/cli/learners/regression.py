@@ -45,6 +45,7 @@ class RegressionLearner(Learner):
     [dim]$[/dim] unkernel train regression flats.csv --target rent -o rent.uk --test flats.test.csv
     [dim]$[/dim] unkernel train regression a.svm -o a.uk --degree 1 --loss epsilon_insensitive --epsilon 0.5
     [dim]$[/dim] unkernel train regression flats.csv --target rent -o high.uk --loss quantile --quantile 0.9
+    [dim]$[/dim] unkernel train regression flats.csv --target rent -o small.uk --penalty l1
     """
     tune_help = """Choose parameters of a regression by cross-validation.
 
@@ -62,6 +63,9 @@ class RegressionLearner(Learner):
         for option, losses in _LOSSES_OF_OPTION.items():
             if option in self.option_values and loss not in losses:
                 raise ValueError(f"{flag(option)} is for --loss {' or '.join(losses)}, not for {loss}")
+        penalty = self.option_values.get("penalty", self.default("penalty"))
+        if "l1_ratio" in self.option_values and penalty != "elasticnet":
+            raise ValueError(f"--l1-ratio is for --penalty elasticnet, not for {penalty}")
 
     def fit(self, estimator: Any, rows: AnyRows, on_progress: OnProgress) -> None:
         """Train."""
@@ -69,7 +73,9 @@ class RegressionLearner(Learner):
 
     def describe(self, estimator: Any) -> dict[str, Any]:
         """Add the kernel, the loss and the conjunctions."""
-        parameters = {name: getattr(estimator, name) for name in ("degree", "coef0", "loss", "feature_map")}
+        parameters = {
+            name: getattr(estimator, name) for name in ("degree", "coef0", "loss", "penalty", "feature_map")
+        }
         solution = {"gamma": estimator.gamma_, "storage": estimator.storage_, "epochs": estimator.n_iter_}
         return super().describe(estimator) | parameters | count_weights(estimator.to_model()) | solution
 
@@ -79,11 +85,12 @@ class RegressionLearner(Learner):
 
     def facts(self, result: dict[str, Any]) -> dict[str, str]:
         """Describe the data, the model, the objective and the gap."""
+        step = self.step if result["penalty"] == "l2" else "Newton step"
         return {
             "data": describe_size(result),
             "model": f"{describe_conjunctions(result)}, {format_size(result['model_bytes'])}",
-            "objective": f"{result['objective']:.8g} ({result['loss']})",
-            "gap": describe_gap(result, format_count(result["epochs"], self.step)),
+            "objective": f"{result['objective']:.8g} ({result['loss']}, {result['penalty']})",
+            "gap": describe_gap(result, format_count(result["epochs"], step)),
         }
 
     def quality(self, measured: dict[str, Any], split: str) -> dict[str, str]:
