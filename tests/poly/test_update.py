@@ -164,3 +164,34 @@ def test_bad_new_rows_are_refused_and_leave_the_model_unchanged(change, message)
     assert clf.model_ is model
     with pytest.raises(ValueError, match="forget"):
         clf.update(X_new, y_new, forget=1.5)
+
+
+def test_parameters_that_define_the_model_cannot_change():
+    X, y, X_new, y_new = make_halves()
+    clf = PolyLogisticRegression(**OPTIONS).fit(X, y)
+    for change in ({"degree": 3}, {"coef0": 5.0}, {"feature_map": "plain"}, {"penalty": "l2"}):
+        original = {name: getattr(clf, name) for name in change}
+        with pytest.raises(ValueError, match=next(iter(change))):
+            clf.set_params(**change).update(X_new, y_new)
+        clf.set_params(**original)
+
+
+@pytest.mark.parametrize("C", [1e-2, 10.0, 1e3, 1e5])
+@pytest.mark.parametrize("penalty", ["l1", "l2", "elasticnet"])
+def test_updates_converge_for_any_cost(penalty, C):
+    rng = np.random.default_rng(0)
+    X = (rng.random((460, 12)) < 0.4).astype(float)
+    y = (X[:, 0] + X[:, 1] * X[:, 2] + 0.3 * rng.normal(size=460) > 0.8).astype(int)
+    clf = PolyLogisticRegression(penalty=penalty, C=C, gamma=0.5, tol=1e-6, updatable=True, random_state=0)
+    clf.fit(X[:400], y[:400]).update(X[400:], y[400:])
+    assert clf.gap_ <= 1e-6
+
+
+def test_a_row_without_a_loss_changes_nothing_and_converges():
+    X, y, _, _ = make_halves()
+    clf = PolyLogisticRegression(penalty="l2", **(OPTIONS | {"C": 1e4, "tol": 1e-3})).fit(X, y)
+    surest = [int(np.abs(clf.decision_function(X)).argmax())]
+    scores = clf.decision_function(X)
+    clf.update(X[surest], y[surest])
+    assert clf.gap_ <= 1e-3
+    np.testing.assert_allclose(clf.decision_function(X), scores, rtol=1e-2)

@@ -104,3 +104,17 @@ def test_models_that_cannot_be_updated_say_so():
         update_classifier(unkernel.compile(pipeline), *NEW)
     with pytest.raises(ValueError, match="updatable"):
         TableEstimator(updatable=False).fit(*OLD).update(*NEW)
+
+
+@pytest.mark.parametrize("min_count", [0, -1, 1.5, None])
+def test_min_count_is_checked(min_count):
+    model = TableEstimator().fit(*OLD).classifier_
+    with pytest.raises(ValueError, match="min_count"):
+        update_classifier(model, *NEW, min_count=min_count)
+
+
+@pytest.mark.parametrize("targets", [[None, "high"], [float("nan"), "low"], "high", ["low"]])
+def test_bad_targets_are_refused(targets):
+    model = TableEstimator().fit(*OLD).classifier_
+    with pytest.raises(ValueError, match=r"y|inconsistent"):
+        update_classifier(model, NEW[0][:2], targets)

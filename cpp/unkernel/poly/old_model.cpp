@@ -44,6 +44,14 @@ Anchor OldRows::anchor(Key key, std::size_t place, double constant) const {
   return {model_.kept * slope, model_.kept * old_curvature, old_weight};
 }
 
+double OldRows::value(Key key, std::size_t place, double constant, double weight) const {
+  const Anchor loss = anchor(key, place, constant);
+  const double distance = weight - loss.centre;
+  return penalty_.l1 * std::abs(weight) / constant +
+         0.5 * penalty_.l2 * weight * weight / (constant * constant) +
+         (loss.slope + 0.5 * loss.curvature * distance) * distance;
+}
+
 double OldRows::best_alone(Key key, std::size_t place, double constant) const {
   const double old_weight = weight(key, place);
   if (model_.kept == 1.0 || constant == 0.0) return old_weight;

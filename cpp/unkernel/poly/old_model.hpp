@@ -49,6 +49,8 @@ class OldRows {
 
   // Returns the best weight for the old rows and the penalty alone.
   double best_alone(kernels::Key key, std::size_t place, double constant) const;
+  // Returns the penalty of a weight plus the loss of the old rows in it.
+  double value(kernels::Key key, std::size_t place, double constant, double weight) const;
 
  private:
   double estimated_curvature(kernels::Key key) const;

@@ -94,11 +94,11 @@ class SparseUpdate {
                                  problem_.threads, monitor_);
     move_to_weights(columns.working, solver);
     solve::Outcome& outcome = updated.outcome;
-    run(solver, options.max_steps - outcome.epochs);
+    run(columns, solver, options.max_steps - outcome.epochs);
     const std::vector<Candidate> violators = list_violators(columns, solver);
     outcome.epochs += solver.steps();
     outcome.objective = solver.objective();
-    outcome.dual_objective = std::min(solver.dual_objective(), find_bound(columns, solver, violators));
+    outcome.dual_objective = find_bound(columns, solver, violators);
     outcome.converged = outcome.objective - outcome.dual_objective <= options.tolerance * outcome.objective;
     report(progress, outcome, columns.working.keys().size());
     store_weights(columns.working, solver);
@@ -112,12 +112,15 @@ class SparseUpdate {
 
   // Runs the solver to half of the tolerance, which leaves the other half to conjunctions that are not in
   // use.
-  void run(solve::ProximalNewton& solver, std::int64_t most_steps) const {
+  void run(const Columns& columns, solve::ProximalNewton& solver, std::int64_t most_steps) const {
     solver.evaluate();
     while (solver.steps() < most_steps) {
-      const double gap = 0.5 * problem_.options.tolerance * solver.objective();
+      const double gap = solver.objective() - find_bound(columns, solver, {});
       const std::int64_t steps_before = solver.steps();
-      if (solver.run(gap, 1) || solver.steps() == steps_before) return;
+      if (gap <= 0.5 * problem_.options.tolerance * solver.objective()) return;
+      const double objective_before = solver.objective();
+      solver.run(0.0, 1);
+      if (solver.steps() == steps_before || solver.objective() >= objective_before) return;
     }
   }
 
@@ -160,7 +163,39 @@ class SparseUpdate {
     }
     const double largest = strengths.empty() ? 0.0 : *std::max_element(strengths.begin(), strengths.end());
     std::erase_if(strengths, [&](double strength) { return strength <= penalty.l1; });
-    return solve::best_dual(columns.loss, solver.gradients(), penalty, strengths, largest);
+    return std::max(solve::best_dual(columns.loss, solver.gradients(), penalty, strengths, largest),
+                    find_bound_by_anchors(columns, solver, violators));
+  }
+
+  // Returns the dual objective that is best for the anchors, given the dual variables of the new rows. The
+  // weight of a column with an anchor satisfies its constraint by the dual variable of the anchor, so only
+  // the other columns determine the scale of the new rows.
+  double find_bound_by_anchors(const Columns& columns, const solve::ProximalNewton& solver,
+                               const std::vector<Candidate>& violators) const {
+    const double l1 = problem_.options.penalty.l1;
+    double largest = violators.empty() ? 0.0 : violators.front().strength;
+    for (std::size_t j = 0; j < keys_.size(); ++j) {
+      const auto column = columns.working.place_of(keys_[j]);
+      for (std::size_t k = 0; column && k < outputs(); ++k) {
+        if (columns.loss.anchor(k, j).curvature == 0.0)
+          largest = std::max(largest, std::abs(solver.column_gradients(k)[*column]));
+      }
+    }
+    const double scale = largest > l1 ? l1 / largest : 1.0;
+    double bound = columns.loss.part_dual(solver.gradients(), scale);
+    for (std::size_t j = 0; j < keys_.size(); ++j) {
+      const auto column = columns.working.place_of(keys_[j]);
+      for (std::size_t k = 0; column && k < outputs(); ++k) {
+        const solve::Anchor& anchor = columns.loss.anchor(k, j);
+        if (anchor.curvature == 0.0) continue;
+        const double constant = columns.working.columns().scale(*column);
+        const double of_anchor = solver.gradients()[k * columns.loss.rows() + rows() + j];
+        const double of_rows = scale * (solver.column_gradients(k)[*column] - constant * of_anchor);
+        const double best = anchor.curvature * anchor.centre - anchor.slope;
+        bound += anchor.dual(std::clamp(best, (of_rows - l1) / constant, (of_rows + l1) / constant));
+      }
+    }
+    return bound;
   }
 
   void report(Progress& progress, solve::Outcome& outcome, std::size_t columns) const {

@@ -26,9 +26,11 @@ std::size_t find_place(const OldModel& model, Key key) {
   return static_cast<std::size_t>(place - model.keys.begin());
 }
 
-// The weights to which the old rows pull, and how strongly, output-major.
+// The weights to which the old rows pull, and how strongly, output-major; and their penalty plus the loss of
+// the old rows.
 struct Targets {
   std::vector<double> weights, factors;
+  double value = 0.0;
 };
 
 Targets list_targets(const UpdateProblem& problem, const std::vector<Key>& keys) {
@@ -43,6 +45,7 @@ Targets list_targets(const UpdateProblem& problem, const std::vector<Key>& keys)
       const double constant = constants.of(index.decode(key));
       const double curvature = problem.model.kept * old_rows.curvature(key, place);
       targets.weights.push_back(constant == 0.0 ? 0.0 : old_rows.best_alone(key, place, constant));
+      if (constant != 0.0) targets.value += old_rows.value(key, place, constant, targets.weights.back());
       targets.factors.push_back(1.0 / (problem.options.penalty.l2 + curvature * constant * constant));
     }
   }
@@ -65,7 +68,7 @@ UpdatedWeights update_without_l1(const UpdateProblem& problem, Monitor& monitor)
   updated.columns = dimension;
   Targets targets = list_targets(problem, updated.keys);
   updated.weights = std::move(targets.weights);
-  solve::Pull pull{std::vector<double>(count * outputs), targets.factors};
+  solve::Pull pull{std::vector<double>(count * outputs), targets.factors, targets.value};
   for (std::size_t k = 0; k < outputs; ++k)
     rows.dots(0, rows.size(), updated.weights.data() + k * dimension, pull.offsets.data() + k * count);
   const auto loss = sparse_loss_of(problem.examples, options, problem.number);

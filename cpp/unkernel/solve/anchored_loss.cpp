@@ -12,15 +12,14 @@ double anchored_value(const Anchor& anchor, double f) {
   return (anchor.slope + 0.5 * anchor.curvature * distance) * distance;
 }
 
-// Returns min_t [slope (t - centre) + curvature/2 (t - centre)^2 + u t].
-double anchored_dual(const Anchor& anchor, double u) {
-  const double slope = anchor.slope + u;
-  if (slope == 0.0) return u * anchor.centre;
-  if (anchor.curvature == 0.0) return -std::numeric_limits<double>::infinity();
-  return u * anchor.centre - 0.5 * slope * slope / anchor.curvature;
-}
-
 }  // namespace
+
+double Anchor::dual(double u) const {
+  const double total_slope = slope + u;
+  if (total_slope == 0.0) return u * centre;
+  if (curvature == 0.0) return -std::numeric_limits<double>::infinity();
+  return u * centre - 0.5 * total_slope * total_slope / curvature;
+}
 
 void AnchoredLoss::set(double part_factor, std::size_t count, std::vector<Anchor>&& anchors) {
   factor_ = part_factor;
@@ -96,15 +95,19 @@ double AnchoredLoss::value_along(std::span<const double> scores, std::span<const
   return value(moved_scores);
 }
 
-double AnchoredLoss::dual(std::span<const double> gradients, double scale) const {
+double AnchoredLoss::part_dual(std::span<const double> gradients, double scale) const {
   std::vector<double> part_gradients = select_part_rows(gradients);
   if (factor_ > 0.0) {
     for (double& gradient : part_gradients) gradient /= factor_;
   }
-  double total = factor_ * part_loss_->dual(part_gradients, scale);
+  return factor_ * part_loss_->dual(part_gradients, scale);
+}
+
+double AnchoredLoss::dual(std::span<const double> gradients, double scale) const {
+  double total = part_dual(gradients, scale);
   for (std::size_t k = 0; k < outputs(); ++k) {
     for (std::size_t j = 0; j < count_; ++j)
-      total += anchored_dual(anchor(k, j), -scale * gradients[k * rows() + part_rows() + j]);
+      total += anchor(k, j).dual(-scale * gradients[k * rows() + part_rows() + j]);
   }
   return total;
 }

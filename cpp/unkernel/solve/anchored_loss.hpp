@@ -33,6 +33,9 @@ struct Anchor {
   double slope;
   double curvature;
   double centre;
+
+  // Returns min_t [slope (t - centre) + curvature/2 (t - centre)^2 + u t].
+  double dual(double u) const;
 };
 
 class AnchoredLoss : public ScoreLoss {
@@ -43,6 +46,9 @@ class AnchoredLoss : public ScoreLoss {
   void set(double part_factor, std::size_t count, std::vector<Anchor>&& anchors);
 
   std::size_t part_rows() const { return part_loss_->rows(); }
+  const Anchor& anchor(std::size_t output, std::size_t j) const { return anchors_[output * count_ + j]; }
+  // Returns the dual of the part's rows alone.
+  double part_dual(std::span<const double> gradients, double scale) const;
 
   std::size_t rows() const override { return part_loss_->rows() + count_; }
   std::size_t outputs() const override { return part_loss_->outputs(); }
@@ -60,7 +66,6 @@ class AnchoredLoss : public ScoreLoss {
 
  private:
   std::vector<double> select_part_rows(std::span<const double> scores) const;
-  const Anchor& anchor(std::size_t output, std::size_t j) const { return anchors_[output * count_ + j]; }
 
   std::unique_ptr<ScoreLoss> part_loss_;
   double factor_ = 1.0;

@@ -52,11 +52,11 @@ Outcome KernelNewton::run(double tolerance, std::int64_t most_steps, Progress pr
     std::vector<double> r(u_.size());
     for (std::size_t i = 0; i < r.size(); ++i) r[i] = -(u_[i] + g_[i]);
     std::vector<double> Kr = kernel_times(r);
-    outcome.objective = 0.5 * (dot(u_, f_) - offset_times(u_)) + loss_.value(f_);
+    outcome.objective = pull_.constant + 0.5 * (dot(u_, f_) - offset_times(u_)) + loss_.value(f_);
     double squared = offset_times(g_);  // g'Kg, where Kg = -(Kr + f - o)
     for (std::size_t i = 0; i < r.size(); ++i) squared -= g_[i] * (Kr[i] + f_[i]);
-    outcome.dual_objective =
-        std::max(outcome.dual_objective, loss_.dual(g_, 1.0) + offset_times(g_) - 0.5 * squared);
+    outcome.dual_objective = std::max(
+        outcome.dual_objective, pull_.constant + loss_.dual(g_, 1.0) + offset_times(g_) - 0.5 * squared);
     outcome.converged = outcome.objective - outcome.dual_objective <= tolerance * outcome.objective;
     progress.epoch = outcome.epochs;
     progress.active = rows_.size();
@@ -157,7 +157,7 @@ bool KernelNewton::search_line(const std::vector<double>& d, const std::vector<d
   double length = 1.0;
   for (int halving = 0; halving < most_halvings; ++halving, length *= 0.5) {
     const double penalty = 0.5 * (uKu + length * (2.0 * uKd + length * dKd));
-    const double value = penalty + loss_.value_along(f_, Kd, length);
+    const double value = pull_.constant + penalty + loss_.value_along(f_, Kd, length);
     if (value > objective + sufficient_decrease * length * slope) continue;
     for (std::size_t i = 0; i < u_.size(); ++i) {
       u_[i] += length * d[i];

@@ -32,6 +32,7 @@ namespace unkernel::solve {
 struct Pull {
   std::vector<double> offsets;  // o, by row
   std::vector<double> factors;  // s, by column
+  double constant;              // is added to the objective, so that a gap relative to it makes sense
 };
 
 class KernelNewton {
@@ -61,7 +62,7 @@ class KernelNewton {
   const RowPasses& rows_;
   const ScoreLoss& loss_;
   Monitor& monitor_;
-  Pull pull_;                      // empty for none
+  Pull pull_{{}, {}, 0.0};         // empty for none
   std::vector<double> u_, f_, g_;  // coefficients u, scores f = Ku + o, gradients dL/df
   std::vector<double> curvature_;  // for one output
   std::vector<double> joint_;      // for several outputs

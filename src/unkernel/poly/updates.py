@@ -155,9 +155,11 @@ class UpdatableLearner(PolyLearner):
 
         The update minimises the loss of the new rows, plus the penalty, plus an approximation of the loss of
         the old rows: a quadratic function of each weight. So a weight that many old rows support changes
-        little. The certified gap refers to this problem. New rows may contain features and conjunctions that
-        the old rows did not have, but not new classes. The time depends on the new rows and on the model, and
-        not on the old rows.
+        little. The certified gap refers to this problem. ``C`` and ``tol`` apply as in ``fit``; the feature
+        map, and thus ``gamma_``, stays as it was fitted.
+
+        New rows may contain features and conjunctions that the old rows did not have, but not new classes.
+        The time depends on the new rows and on the model, and not on the old rows.
 
         Parameters
         ----------
@@ -212,7 +214,8 @@ class UpdatableLearner(PolyLearner):
         )
         self.__dict__.pop("_duals", None)  # they belong to the old rows
         facts = self._training_facts() | self._describe_examples(examples)
-        facts["updates"] = int(model.origin.get("updates", 0)) + 1
+        updates = model.origin.get("updates", 0)
+        facts["updates"] = 1 + (updates if isinstance(updates, int) else 0)
 
         def make_model(origin: dict[str, Any]) -> ConjunctionModel:
             updated = self._make_model(examples.rows, solution, origin)
@@ -244,7 +247,22 @@ def _check_updatable(learner: Any) -> ConjunctionModel:
             f"this {type(learner).__name__} keeps nothing of its training rows that an update could use: "
             "fit it with updatable=True"
         )
+    if not (np.isfinite(model.curvatures).all() and (model.curvatures >= 0).all()):
+        raise ValueError("the curvatures of the model are damaged: fit a new model")
+    _check_same_parameters(learner, model)
     return model
+
+
+def _check_same_parameters(learner: Any, model: ConjunctionModel) -> None:
+    """Raise a ``ValueError`` if parameters that define the model have changed since it was fitted."""
+    fitted = {"degree": model.degree, "coef0": model.coef0, "feature_map": model.feature_map}
+    fitted |= {name: model.origin[name] for name in ("loss", "penalty") if name in model.origin}
+    for name, value in fitted.items():
+        if hasattr(learner, name) and getattr(learner, name) != value:
+            raise ValueError(
+                f"{name} is now {getattr(learner, name)!r}, and the model was fitted with {value!r}: an "
+                "update cannot change it"
+            )
 
 
 def _number_features(rows: DistinctRows, model: ConjunctionModel) -> DistinctRows:
@@ -281,11 +299,12 @@ class UpdatableClassifier(UpdatableLearner, PolyClassifier):
     def _encode_new_targets(
         self, targets: NDArray[Any], weights: NDArray[np.float64] | None
     ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-        unknown = np.setdiff1d(targets, self.classes_)
-        if len(unknown):
+        known = set(self.classes_.tolist())
+        unknown = [label for label in targets.tolist() if label not in known]
+        if unknown:
             classes = ", ".join(map(str, self.classes_[:_MAX_LISTED_CLASSES].tolist()))
             raise ValueError(
-                f"y has the class {unknown.tolist()[0]!r}, and the model only has {classes}: fit a new model "
+                f"y has the class {unknown[0]!r}, and the model only has {classes}: fit a new model "
                 "to old and new rows"
             )
         return np.searchsorted(self.classes_, targets).astype(np.int32), np.empty(0)

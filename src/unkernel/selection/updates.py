@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import replace
+from numbers import Integral
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
+from unkernel.data.threads import thread_count
 from unkernel.engines import CompiledClassifier, RecordClassifier, compile
 from unkernel.models import ConjunctionModel
 from unkernel.poly import PolyLogisticRegression, PolyRegressor, PolySVC
 from unkernel.records.plan import Plan
 from unkernel.records.plan_extension import extend_plan
+from unkernel.selection.targets import check_targets
 
 _LEARNERS: dict[str, Any] = {
     learner.__name__: learner for learner in (PolyLogisticRegression, PolyRegressor, PolySVC)
@@ -101,9 +103,13 @@ def update_classifier(
     >>> model.predict_one({"job": "nurse", "age": 30}), updated.predict_one({"job": "nurse", "age": 30})
     ('low', 'high')
     """
+    if not isinstance(min_count, Integral) or min_count < 1:
+        raise ValueError(f"min_count must be a positive integer, got {min_count!r}")
+    threads = thread_count(n_jobs)
     learner = make_learner(classifier.classifier)
+    targets = check_targets(y, "classes" if len(classifier.decision.classes) else "numbers")
     plan, learner = update_learner(
-        classifier.plan, learner, X, np.asarray(y), forget=forget, min_count=min_count, threads=n_jobs or 1
+        classifier.plan, learner, X, targets, forget=forget, min_count=int(min_count), threads=threads
     )
     model = learner.to_model()
     origin = model.origin | {"feature_names": plan.feature_names}

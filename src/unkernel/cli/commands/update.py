@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -29,9 +30,11 @@ from unkernel.cli.terminal.progress import Display
 from unkernel.engines import RecordClassifier
 from unkernel.measures.number_format import format_labels, format_percent
 from unkernel.models import ConjunctionModel
+from unkernel.records.files.training_table import check_columns
 from unkernel.selection import update_classifier
 from unkernel.selection.updates import make_learner
 
+_LONGEST_NAME = 60
 ModelToUpdate = Annotated[
     Path,
     typer.Argument(
@@ -86,7 +89,7 @@ def update(
     [dim]$[/dim] unkernel update rent.uk 'week-*.csv' -o rent.uk --forget 0.2
     [dim]$[/dim] unkernel update income.uk today.parquet -o income.uk --json | jq .before
     """  # noqa: D301 (Click keeps the lines after a backspace as they are)
-    target_file = require_output(output, "update", [model, *data])
+    target_file = require_output(output, "update", [model, *data, "updated.uk"])
     files = expand_files(data)
     check_model_output(target_file, *files, force=force)
     with Display(quiet=quiet or json) as display:
@@ -96,9 +99,9 @@ def update(
         columns, labels = _read_records(opened, files, threads, display)
         read_end = time.perf_counter()
         classifier = opened.classifier
-        before = _measure(classifier, columns, labels, threads)
         with display.show_work("updating"):
             try:
+                before = _measure(classifier, columns, labels, threads)
                 updated = update_classifier(
                     classifier, columns, labels, forget=forget, min_count=min_count, n_jobs=threads
                 )
@@ -106,13 +109,13 @@ def update(
                 raise ValueError(f"{', '.join(files)}: {error}") from error
         update_end = time.perf_counter()
         updated.save(target_file)
-    known = set(classifier.plan.feature_names)
+    new_names = Counter(updated.plan.feature_names) - Counter(classifier.plan.feature_names)
     result = {
         "model": str(target_file),
         "data": files,
         "rows": len(labels),
         "forget": forget,
-        "new_features": [name for name in updated.plan.feature_names if name not in known],
+        "new_features": list(new_names.elements()),
         "weights": {"before": _count_weights(classifier), "after": _count_weights(updated)},
         "before": before,
         "gap": updated.classifier.model.origin["gap"],
@@ -154,6 +157,8 @@ def _read_records(
     labels: list[NDArray[Any]] = []
     for name in files:
         with open_record_file(name, display) as file:
+            if file.columns is not None:
+                check_columns(name, file.columns, [str(opened.target)], str(opened.target))
             for block in read_blocks(opened, file, threads):
                 block_labels = read_labels(block, opened.target)
                 if block_labels is None:
@@ -195,7 +200,8 @@ def _print(result: dict[str, Any]) -> None:
         quality += "" if before["log_loss"] is None else f", log loss {before['log_loss']:.4g}"
     else:
         quality = f"root mean squared error {before['root_mean_squared_error']:.4g}"
-    features = f"{len(names):,}: {format_labels(names, 4)}" if names else "none"
+    listed = format_labels([name[:_LONGEST_NAME] for name in names], 4)
+    features = f"{len(names):,}: {listed}" if names else "none"
     print_facts(
         result["model"],
         {
