@@ -112,6 +112,7 @@ struct OldArrays {
         intercept_curvatures(model.array<double>("intercept_curvatures")),
         feature_curvatures(model.array<double>("feature_curvatures")),
         conjunction_curvatures(model.array<double>("conjunction_curvatures")),
+        feature_slopes(model.array<double>("feature_slopes")),
         kept(model.real("kept")) {}
 
   poly::OldModel view_arrays() const {
@@ -121,11 +122,13 @@ struct OldArrays {
             view(intercept_curvatures),
             view(feature_curvatures),
             view(conjunction_curvatures),
+            view(feature_slopes),
             kept};
   }
 
   Array<std::uint64_t> keys;
-  Array<double> weights, intercept, intercept_curvatures, feature_curvatures, conjunction_curvatures;
+  Array<double> weights, intercept, intercept_curvatures, feature_curvatures, conjunction_curvatures,
+      feature_slopes;
   double kept;
 };
 
@@ -150,14 +153,16 @@ Trained train_sparse(const DistinctRows& examples, const poly::SparseOptions& op
   return trained;
 }
 
-// Returns the curvatures of the intercepts, the features and the conjunctions, in rows of scores.
+// Returns the curvatures of the intercepts, the features and the conjunctions, and the slopes of the
+// features, in rows of scores.
 auto to_python(poly::WeightCurvatures&& curvatures) {
   const std::size_t scores = curvatures.intercept.size();
   const std::size_t features = curvatures.features.size() / scores;
   const std::size_t conjunctions = curvatures.conjunctions.size() / scores;
   return std::tuple(to_numpy(std::move(curvatures.intercept)),
                     to_numpy(std::move(curvatures.features), {features, scores}),
-                    to_numpy(std::move(curvatures.conjunctions), {conjunctions, scores}));
+                    to_numpy(std::move(curvatures.conjunctions), {conjunctions, scores}),
+                    to_numpy(std::move(curvatures.slopes), {features, scores}));
 }
 
 auto compute_curvatures(const DistinctRows& examples, const poly::SparseOptions& options,
@@ -409,9 +414,8 @@ void bind_poly(nb::module_& module) {
           },
           nb::arg("options"), nb::kw_only(), nb::arg("feature_map"), nb::arg("class_weights"),
           nb::arg("keys"), nb::arg("scores"),
-          "The curvatures of the loss in the intercepts, and in the weights of all features and of "
-          "some "
-          "conjunctions.")
+          "The curvatures of the loss in the intercepts and in the weights of all features and of some "
+          "conjunctions, and its slopes in the weights of the features.")
       .def(
           "update",
           [](const DistinctRows& self, nb::object options, const kernels::FeatureMap& map,

@@ -45,6 +45,26 @@ def test_logistic_updates_reach_the_optimum(degree, binary, penalty, classes, fo
     assert clf.gap_ <= 1e-7
 
 
+@pytest.mark.parametrize("penalty", ["l1", "elasticnet"])
+def test_features_without_a_weight_keep_their_evidence(penalty):
+    X, y, X_new, y_new = make_halves(degree=1)
+    clf = PolyLogisticRegression(1, penalty=penalty, l1_ratio=0.9, **(OPTIONS | {"C": 0.1})).fit(X, y)
+    for rows, targets in ((X_new[:15], y_new[:15]), (X_new[15:], y_new[15:])):
+        old = clf.model_
+        clf.update(rows, targets, forget=0.1)
+        assert len(old.keys) < len(old.columns)
+        problem = Update(
+            "logistic",
+            old,
+            clf.model_,
+            (rows, targets, np.full(len(targets), 0.1)),
+            kept=0.9,
+            l1=0.9 if penalty == "elasticnet" else 1.0,
+            l2=0.1 if penalty == "elasticnet" else 0.0,
+        )
+        assert problem.objective(clf.model_) == pytest.approx(problem.minimum(), rel=1e-6)
+
+
 @pytest.mark.parametrize("penalty", ["l1", "l2"])
 def test_svm_updates_reach_the_optimum(penalty):
     X, y, X_new, y_new = make_halves()
@@ -82,6 +102,9 @@ def test_curvatures_are_those_of_parabolas(binary, classes):
     scores = clf.decision_function(X).reshape(len(X), -1)
     expected = curvatures(clf.model_, X, np.full(len(X), 0.7), scores)
     np.testing.assert_allclose(clf.model_.curvatures, expected, rtol=1e-5, atol=1e-12)
+    errors = clf.predict_proba(X) - np.eye(classes)[y]
+    slopes = 0.7 * X[:, clf.model_.columns].T @ errors[:, -scores.shape[1] :]
+    np.testing.assert_allclose(clf.model_.slopes, slopes, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("penalty", ["l1", "l2"])

@@ -36,6 +36,11 @@ class Update:
         self.curvatures[old.keys.astype(int)] = weights
         c = self.constants[:, None]
         self.slopes = -(l1 * np.sign(self.old_weights) / c + l2 * self.old_weights / c**2)
+        for j, T in enumerate(order):
+            if len(T) == 1 and T[0] < len(old.slopes):
+                limit = l1 / self.constants[j]
+                known = old.slopes[T[0]].astype(float).clip(-limit, limit)
+                self.slopes[j] = np.where(self.old_weights[j] == 0, known, self.slopes[j])
         self.slopes[self.curvatures == 0] = 0
 
     def smooth_part(self, v):

@@ -34,14 +34,21 @@ double OldRows::estimated_curvature(Key key) const {
 }
 
 // A weight without curvature has no slope: its rows had no loss, or rounding made it 0.
-Anchor OldRows::anchor(Key key, std::size_t place, double constant) const {
+double OldRows::slope(Key key, std::size_t place, double constant) const {
   const double old_weight = weight(key, place);
-  const double old_curvature = curvature(key, place);
-  const double slope = old_weight == 0.0 || old_curvature == 0.0
-                           ? 0.0
-                           : -(std::copysign(penalty_.l1 / constant, old_weight) +
-                               penalty_.l2 * old_weight / (constant * constant));
-  return {model_.kept * slope, model_.kept * old_curvature, old_weight};
+  if (curvature(key, place) == 0.0) return 0.0;
+  if (old_weight != 0.0) {
+    return -(std::copysign(penalty_.l1 / constant, old_weight) +
+             penalty_.l2 * old_weight / (constant * constant));
+  }
+  const kernels::Conjunction conjunction = index_.decode(key);
+  if (conjunction.size != 1) return 0.0;
+  const double limit = penalty_.l1 / constant;  // beyond it, the feature would have a weight
+  return std::clamp(model_.feature_slopes[conjunction.ranks[0] * model_.scores() + score_], -limit, limit);
+}
+
+Anchor OldRows::anchor(Key key, std::size_t place, double constant) const {
+  return {model_.kept * slope(key, place, constant), model_.kept * curvature(key, place), weight(key, place)};
 }
 
 double OldRows::value(Key key, std::size_t place, double constant, double weight) const {

@@ -6,8 +6,9 @@
 //   kept * sum_T [ slope_T (v_T - v0_T) + curvature_T/2 (v_T - v0_T)^2 ].
 //
 // v0 is optimal for the old rows, so the slope balances that of the penalty. Under an l1 penalty, most
-// conjunctions of the old rows have no weight. Their slope counts as 0, and their curvature is estimated from
-// those of their features, as if features occurred independently.
+// conjunctions of the old rows have no weight. Those of one feature have stored slopes and curvatures. The
+// slope of others counts as 0, and their curvature is estimated from those of their features, as if features
+// occurred independently.
 #pragma once
 
 #include <cstddef>
@@ -27,6 +28,7 @@ struct OldModel {
   std::span<const double> intercept_curvatures;
   std::span<const double> feature_curvatures;      // ranks x scores; new features have higher ranks
   std::span<const double> conjunction_curvatures;  // like the weights
+  std::span<const double> feature_slopes;          // ranks x scores
   double kept;                                     // factor of the loss of the old rows, from 0 to 1
 
   std::size_t scores() const { return intercept.size(); }
@@ -44,6 +46,7 @@ class OldRows {
   // These functions take the place of a conjunction among the old keys, or no_place. The constant has key 0.
   double weight(kernels::Key key, std::size_t place) const;
   double curvature(kernels::Key key, std::size_t place) const;
+  double slope(kernels::Key key, std::size_t place, double constant) const;
   // Returns the loss of the old rows in a weight, given the constant c of its conjunction.
   solve::Anchor anchor(kernels::Key key, std::size_t place, double constant) const;
 

@@ -21,7 +21,8 @@ void check_sizes(const DistinctRows& examples, const SparseOptions& options, con
   if (model.intercept.size() != scores || model.intercept_curvatures.size() != scores ||
       model.weights.size() != weights || model.conjunction_curvatures.size() != weights ||
       model.feature_curvatures.size() > examples.columns.size() * scores ||
-      model.feature_curvatures.size() % scores != 0)
+      model.feature_curvatures.size() % scores != 0 ||
+      model.feature_slopes.size() != model.feature_curvatures.size())
     throw std::invalid_argument("the arrays of the old model do not fit together");
   if (!(model.kept >= 0.0 && model.kept <= 1.0))
     throw std::invalid_argument("the factor of the old rows must be from 0 to 1");
@@ -162,6 +163,7 @@ class ModelUpdate {
       add(all.intercept[score], model_.intercept_curvatures[score]);
     for (std::size_t k = 0; k < model_.feature_curvatures.size(); ++k)
       add(all.features[k], model_.feature_curvatures[k]);
+    add_old_slopes(updated);
     const std::vector<Key>& keys = updated.trained.keys;
     std::size_t row = 0;
     for (std::size_t place = 0; place < model_.keys.size(); ++place) {
@@ -169,6 +171,29 @@ class ModelUpdate {
       if (row == keys.size() || keys[row] != model_.keys[place]) continue;
       for (std::size_t score = 0; score < scores_; ++score)
         add(all.conjunctions[row * scores_ + score], model_.conjunction_curvatures[place * scores_ + score]);
+    }
+  }
+
+  // Adds the slopes of the loss of the old rows at the new weights.
+  void add_old_slopes(Updated& updated) const {
+    const Trained& trained = updated.trained;
+    for (std::size_t rank = 0; rank * scores_ < model_.feature_slopes.size(); ++rank) {
+      const Key key = index_.block(rank);
+      const double constant = constants_.of(index_.decode(key));
+      if (constant == 0.0) continue;
+      const auto old_place = std::lower_bound(model_.keys.begin(), model_.keys.end(), key);
+      const std::size_t place = old_place != model_.keys.end() && *old_place == key
+                                    ? static_cast<std::size_t>(old_place - model_.keys.begin())
+                                    : OldRows::no_place;
+      const auto row = std::lower_bound(trained.keys.begin(), trained.keys.end(), key);
+      for (std::size_t score = 0; score < scores_; ++score) {
+        const auto number = static_cast<std::size_t>(row - trained.keys.begin());
+        const double weight =
+            row != trained.keys.end() && *row == key ? trained.weights[number * scores_ + score] : 0.0;
+        const solve::Anchor loss = old_rows_[score].anchor(key, place, constant);
+        updated.curvatures.slopes[rank * scores_ + score] +=
+            loss.slope + loss.curvature * (weight - loss.centre);
+      }
     }
   }
 

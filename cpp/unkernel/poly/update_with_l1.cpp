@@ -20,6 +20,7 @@ class SparseUpdate {
   SparseUpdate(const UpdateProblem& problem, const ConjunctionSearch& search, Monitor& monitor)
       : problem_(problem), search_(search), monitor_(monitor), keys_{0} {
     keys_.insert(keys_.end(), problem.model.keys.begin(), problem.model.keys.end());
+    add_old_features();
     weights_.resize(outputs() * keys_.size());
     for (std::size_t k = 0; k < outputs(); ++k) {
       for (std::size_t j = 0; j < keys_.size(); ++j)
@@ -35,6 +36,19 @@ class SparseUpdate {
   }
 
  private:
+  // Adds the features without a weight: their slopes are known, and the search does not see them.
+  void add_old_features() {
+    const kernels::ConjunctionIndex index(problem_.options.map.degree, problem_.examples.binary()
+                                                                           ? kernels::Basis::sets
+                                                                           : kernels::Basis::monomials);
+    const std::span<const Key> old_keys = problem_.model.keys;
+    for (std::size_t rank = 0; rank * problem_.model.scores() < problem_.model.feature_slopes.size();
+         ++rank) {
+      const Key key = index.block(rank);
+      if (!std::binary_search(old_keys.begin(), old_keys.end(), key)) keys_.push_back(key);
+    }
+  }
+
   struct Columns {
     WorkingSet working;
     solve::AnchoredLoss loss;  // of the new rows and, as one row per key, of the old rows

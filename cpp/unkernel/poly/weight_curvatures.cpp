@@ -45,6 +45,18 @@ class SumsOfScore {
   Place begin_, end_;  // of the conjunctions of the feature that is visited
 };
 
+// Adds sum_i g_i x_i of each feature to the slopes of one score.
+void add_slopes(const DistinctRows& examples, std::span<const double> gradients, std::size_t score,
+                std::size_t scores, std::vector<double>& slopes) {
+  for (std::size_t i = 0; i < gradients.size(); ++i) {
+    for (auto k = static_cast<std::size_t>(examples.offsets[i]);
+         k < static_cast<std::size_t>(examples.offsets[i + 1]); ++k) {
+      const double value = examples.binary() ? 1.0 : examples.values[k];
+      slopes[static_cast<std::size_t>(examples.features[k]) * scores + score] += gradients[i] * value;
+    }
+  }
+}
+
 DistinctRows with_squared_values(const DistinctRows& examples) {
   DistinctRows squared = examples;
   for (double& value : squared.values) value *= value;
@@ -67,12 +79,16 @@ WeightCurvatures weight_curvatures(const DistinctRows& examples, const SparseOpt
   WeightCurvatures result;
   result.features.resize(examples.columns.size() * outputs, 0.0);
   result.conjunctions.resize(keys.size() * outputs, 0.0);
+  result.slopes.resize(examples.columns.size() * outputs, 0.0);
+  std::vector<double> gradients(rows);
   std::vector<double> curvatures(rows);
   for (std::size_t output = 0; output < outputs; ++output) {
     const bool is_joint = options.loss == SparseLoss::logistic;
     const auto loss = sparse_loss_of(examples, options, static_cast<std::int64_t>(output));
-    loss->wide_curvatures(is_joint ? scores : scores.subspan(output * rows, rows), is_joint ? output : 0,
-                          curvatures);
+    const std::span<const double> of_problem = is_joint ? scores : scores.subspan(output * rows, rows);
+    loss->derivatives(of_problem, is_joint ? output : 0, gradients, curvatures);
+    add_slopes(examples, gradients, output, outputs, result.slopes);
+    loss->wide_curvatures(of_problem, is_joint ? output : 0, curvatures);
     std::vector<SumsOfScore> threads(static_cast<std::size_t>(std::max(options.threads, 1)),
                                      SumsOfScore(keys, index, result, output, outputs));
     search.visit_all(curvatures, std::span(threads), monitor);

@@ -17,6 +17,7 @@ struct WeightCurvatures {
   std::vector<double> intercept;     // by score
   std::vector<double> features;      // ranks x scores, also of features without a weight
   std::vector<double> conjunctions;  // keys x scores
+  std::vector<double> slopes;        // of the loss in a weight of each feature: ranks x scores
 };
 
 // The keys ascend. `scores` are those of the model for the examples, score by score. Of the options, the

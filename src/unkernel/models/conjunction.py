@@ -78,6 +78,8 @@ class ConjunctionModel(Model):
     curvatures : ndarray of float32, shape (1 + n_used_features + n_conjunctions, n_scores), default=None
         Curvatures of the loss of all training rows in the intercept, in a weight of each used feature
         and in the weight of each conjunction, for updates; None if the model cannot be updated.
+    slopes : ndarray of float32, shape (n_used_features, n_scores), default=None
+        Derivatives of that loss in a weight of each used feature; None if there are no curvatures.
 
     See Also
     --------
@@ -112,6 +114,7 @@ class ConjunctionModel(Model):
     calibrated: bool = False
     threshold: Threshold | None = None
     curvatures: NDArray[np.float32] | None = None
+    slopes: NDArray[np.float32] | None = None
 
     @property
     def n_conjunctions(self) -> int:
@@ -138,8 +141,8 @@ class ConjunctionModel(Model):
         return replace(self, threshold=decision.threshold)
 
     def _arrays(self) -> list[Any]:
-        curvatures = [] if self.curvatures is None else [self.curvatures]
-        return [self.columns, self.keys, self.weights, self.intercept, *curvatures]
+        of_updates = [array for array in (self.curvatures, self.slopes) if array is not None]
+        return [self.columns, self.keys, self.weights, self.intercept, *of_updates]
 
     def _describe(self) -> str:
         return f"{self.n_conjunctions} conjunctions of degree {self.degree}"
@@ -172,6 +175,8 @@ class ConjunctionModel(Model):
             np.isfinite(self.curvatures).all() and (self.curvatures >= 0).all()
         ):
             raise FormatError(file, 0, 0, "a curvature is negative or not finite")
+        if self.slopes is not None and not np.isfinite(self.slopes).all():
+            raise FormatError(file, 0, 0, "a slope is not finite")
 
     def to_container(self) -> tuple[Arrays, Settings]:
         settings = {
@@ -199,6 +204,8 @@ class ConjunctionModel(Model):
         }
         if self.curvatures is not None:
             arrays["curvatures"] = self.curvatures.astype("<f4", copy=False)
+        if self.slopes is not None:
+            arrays["slopes"] = self.slopes.astype("<f4", copy=False)
         return arrays, settings
 
     @classmethod
@@ -233,7 +240,8 @@ class ConjunctionModel(Model):
             ranking=ranking,
             calibrated=_is_calibrated(name, settings),
             threshold=_read_threshold(name, settings),
-            curvatures=_read_curvatures(name, arrays),
+            curvatures=_read_floats(name, arrays, "curvatures"),
+            slopes=_read_floats(name, arrays, "slopes"),
         )
         scores = len(model.intercept)
         if scores != model.decision.n_scores:
@@ -242,6 +250,10 @@ class ConjunctionModel(Model):
             raise FormatError(name, 0, 0, "the number of weights does not fit the number of conjunctions")
         if model.curvatures is not None and model.curvatures.shape != _shape_curvatures(model):
             raise FormatError(name, 0, 0, "the number of curvatures does not fit the number of conjunctions")
+        if (model.slopes is None) != (model.curvatures is None) or (
+            model.slopes is not None and model.slopes.shape != (len(model.columns), scores)
+        ):
+            raise FormatError(name, 0, 0, "the number of slopes does not fit the number of features")
         return model
 
 
@@ -262,13 +274,13 @@ def _shape_curvatures(model: ConjunctionModel) -> tuple[int, int]:
     return 1 + len(model.columns) + len(model.keys), len(model.intercept)
 
 
-def _read_curvatures(name: str, arrays: Arrays) -> NDArray[np.float32] | None:
-    curvatures = arrays.get("curvatures")
-    if curvatures is None:
+def _read_floats(name: str, arrays: Arrays, key: str) -> NDArray[np.float32] | None:
+    array = arrays.get(key)
+    if array is None:
         return None
-    if curvatures.dtype != np.float32 or curvatures.ndim != 2:
-        raise FormatError(name, 0, 0, "the model has no proper array 'curvatures'")
-    return curvatures
+    if array.dtype != np.float32 or array.ndim != 2:
+        raise FormatError(name, 0, 0, f"the model has no proper array {key!r}")
+    return array
 
 
 def _read_ranking(name: str, settings: dict[str, Any]) -> Decision | None:

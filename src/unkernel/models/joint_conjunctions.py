@@ -59,6 +59,7 @@ def join_conjunctions(
         calibrated=decision.scheme == "calibrated",
         threshold=None,
         curvatures=None,
+        slopes=None,
         origin=origin,
     )
 

@@ -49,4 +49,5 @@ class OldModel:
     intercept_curvatures: NDArray[np.float64]
     feature_curvatures: NDArray[np.float64]  # a row per feature
     conjunction_curvatures: NDArray[np.float64]
+    feature_slopes: NDArray[np.float64]
     kept: float  # factor of the loss of the old rows

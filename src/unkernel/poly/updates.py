@@ -103,8 +103,7 @@ class UpdatableLearner(PolyLearner):
         made = self._make_examples(examples)
         model = replace(self.model_, origin=self.model_.origin | self._describe_examples(made))
         classifier = CompiledClassifier(model)
-        curvatures = self._measure_curvatures(model, classifier, made)
-        self._set_model(replace(model, curvatures=curvatures), classifier)
+        self._set_model(self._add_curvatures(model, classifier, made), classifier)
         return Start(reached.duals, self.model_)
 
     def _make_row_options(self, loss: str) -> RowOptions:
@@ -113,10 +112,10 @@ class UpdatableLearner(PolyLearner):
             return replace(options, storage="condensed")
         return options
 
-    def _measure_curvatures(
+    def _add_curvatures(
         self, model: ConjunctionModel, classifier: CompiledClassifier, examples: Examples
-    ) -> NDArray[np.float32]:
-        """Return the curvatures of the loss of the examples in the weights of a model."""
+    ) -> ConjunctionModel:
+        """Return the model with the curvatures and slopes of the loss of the examples in its weights."""
         rows = CsrRows.of(*examples.rows.choose(np.arange(examples.rows.rows)), model.n_features)
         scores = classifier.score_csr(rows, thread_count(self.n_jobs)).reshape(rows.shape[0], -1)
         curvatures = examples.rows.curvatures(
@@ -126,7 +125,7 @@ class UpdatableLearner(PolyLearner):
             keys=model.keys,
             scores=np.ascontiguousarray(scores.T).reshape(-1),
         )
-        return _join_curvatures(*curvatures)
+        return _store_curvatures(model, *curvatures)
 
     def _make_sparse_options(self, examples: Examples) -> SparseOptions:
         l1, l2 = self._penalty
@@ -194,7 +193,7 @@ class UpdatableLearner(PolyLearner):
         return self
 
     def _update_on(self, examples: Examples, model: ConjunctionModel, *, kept: float) -> None:
-        assert model.curvatures is not None
+        assert model.curvatures is not None and model.slopes is not None
         self._steps = "Newton steps"
         of_features, of_conjunctions = np.split(model.curvatures[1:].astype(np.float64), [len(model.columns)])
         solution, curvatures = examples.rows.update(
@@ -208,6 +207,7 @@ class UpdatableLearner(PolyLearner):
                 model.curvatures[0].astype(np.float64),
                 of_features.reshape(-1),
                 of_conjunctions.reshape(-1),
+                model.slopes.astype(np.float64).reshape(-1),
                 kept,
             ),
             on_progress=self._choose_reporter(None, "conjunctions"),
@@ -221,33 +221,40 @@ class UpdatableLearner(PolyLearner):
             updated = self._make_model(examples.rows, solution, origin)
             assert isinstance(updated, ConjunctionModel)
             origin = model.origin | updated.origin  # keeps what describes records
-            return replace(
-                updated,
-                threshold=model.threshold,
-                curvatures=_join_curvatures(*curvatures),
-                origin=origin,
-            )
+            updated = replace(updated, threshold=model.threshold, origin=origin)
+            return _store_curvatures(updated, *curvatures)
 
         about = f"{examples.rows.rows} distinct new rows, {solution.dimension} weights; "
         outcomes = [Outcome(*outcome) for outcome in solution.outcomes]
         self._finish_fit(outcomes, make_model, facts=facts, about=about)
 
 
-def _join_curvatures(
-    of_intercepts: NDArray[np.float64], of_features: NDArray[np.float64], of_conjunctions: NDArray[np.float64]
-) -> NDArray[np.float32]:
-    joined = np.vstack([of_intercepts, of_features, of_conjunctions])
-    return read_only_view(joined.clip(max=_FLOAT32_MAX).astype(np.float32))
+def _store_curvatures(
+    model: ConjunctionModel,
+    of_intercepts: NDArray[np.float64],
+    of_features: NDArray[np.float64],
+    of_conjunctions: NDArray[np.float64],
+    slopes: NDArray[np.float64],
+) -> ConjunctionModel:
+    """Return the model with the arrays that updates need."""
+
+    def shorten(array: NDArray[np.float64]) -> NDArray[np.float32]:
+        return read_only_view(array.clip(-_FLOAT32_MAX, _FLOAT32_MAX).astype(np.float32))
+
+    curvatures = shorten(np.vstack([of_intercepts, of_features, of_conjunctions]))
+    return replace(model, curvatures=curvatures, slopes=shorten(slopes))
 
 
 def _check_updatable(learner: Any) -> ConjunctionModel:
     model = learner.model_
-    if not isinstance(model, ConjunctionModel) or model.curvatures is None:
+    curvatures, slopes = getattr(model, "curvatures", None), getattr(model, "slopes", None)
+    if curvatures is None or slopes is None:
         raise ValueError(
             f"this {type(learner).__name__} keeps nothing of its training rows that an update could use: "
             "fit it with updatable=True"
         )
-    if not (np.isfinite(model.curvatures).all() and (model.curvatures >= 0).all()):
+    assert isinstance(model, ConjunctionModel)  # others have no curvatures
+    if not (np.isfinite(curvatures).all() and (curvatures >= 0).all() and np.isfinite(slopes).all()):
         raise ValueError("the curvatures of the model are damaged: fit a new model")
     _check_same_parameters(learner, model)
     return model
