@@ -118,3 +118,23 @@ def test_bad_targets_are_refused(targets):
     model = TableEstimator().fit(*OLD).classifier_
     with pytest.raises(ValueError, match=r"y|inconsistent"):
         update_classifier(model, NEW[0][:2], targets)
+
+
+@pytest.mark.parametrize("task", ["classes", "numbers"])
+def test_training_counts_include_the_new_records(task):
+    (people, income), (newer, new_income) = OLD, NEW
+    newer = [person | {"job": None} if k % 4 == 0 else person for k, person in enumerate(newer)]
+    if task == "numbers":
+        income, new_income = [float(p["age"]) for p in people], [float(p["age"]) + 0.5 for p in newer]
+    estimator = TableEstimator(task=task).fit(people, income)
+    before = estimator.pipeline_[0].plan_.training
+    counts = estimator.update(newer, new_income).pipeline_[0].plan_.training
+    assert counts.n_records == before.n_records + len(newer)
+    assert counts.missing["job"] == before.missing["job"] + 50
+    if task == "classes":
+        assert counts.classes["high"] == before.classes["high"] + new_income.count("high")
+    else:
+        expected = np.histogram(income + new_income, [-np.inf, *np.nextafter(counts.bounds, np.inf), np.inf])[
+            0
+        ]
+        assert list(counts.interval_counts) == expected.tolist()

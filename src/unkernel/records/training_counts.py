@@ -179,6 +179,42 @@ def count_training(facts: Sequence[ColumnFacts], n_records: int, min_count: int,
     )
 
 
+def add_records(
+    training: TrainingCounts, n_records: int, values: Mapping[str, Mapping[str, int]], y: NDArray[Any]
+) -> TrainingCounts:
+    """Return the counts of the training records and of more records.
+
+    Parameters
+    ----------
+    training : TrainingCounts
+        The counts of the training records.
+    n_records : int
+        Number of records to add.
+    values : mapping
+        The number of missing and of unknown values by column: ``values["missing"]["age"]``.
+    y : ndarray of shape (n_records,)
+        The targets of these records.
+    """
+
+    def add(counts: Mapping[str, int], more: Mapping[str, int]) -> dict[str, int]:
+        return {name: count + more.get(name, 0) for name, count in counts.items()}
+
+    classes = _count_targets(y, n_records).get("classes", {}) if training.classes else {}
+    interval_counts: Sequence[int] = ()
+    if training.bounds:
+        intervals = np.searchsorted(training.bounds, y.astype(np.float64))
+        added = np.bincount(intervals, minlength=len(training.bounds) + 1)
+        interval_counts = tuple((added + training.interval_counts).tolist())
+    return TrainingCounts(
+        training.n_records + n_records,
+        add(training.missing, values["missing"]),
+        add(training.unknown, values["unknown"]),
+        dict(Counter(training.classes) + Counter(classes)) if classes else {},
+        training.bounds,
+        interval_counts,
+    )
+
+
 def _count_targets(y: Any, n_records: int) -> dict[str, Any]:
     targets = _read_targets(y)
     if targets is None or targets.shape != (n_records,):

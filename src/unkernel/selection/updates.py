@@ -15,6 +15,8 @@ from unkernel.models import ConjunctionModel
 from unkernel.poly import PolyLogisticRegression, PolyRegressor, PolySVC
 from unkernel.records.plan import Plan
 from unkernel.records.plan_extension import extend_plan
+from unkernel.records.training_counts import add_records
+from unkernel.records.value_counts import make_marking_plan
 from unkernel.selection.targets import check_targets
 
 _LEARNERS: dict[str, Any] = {
@@ -52,10 +54,20 @@ def update_learner(
         The updated learner.
     """
     extended, indices = extend_plan(plan, X, min_count)
+    extended = _count_records(extended, X, y, threads)
     learner = copy(learner)
     learner.renumber_features(indices, extended.n_features)
     learner.update(extended.encode(X, threads).to_scipy(), y, forget=forget)
     return extended, learner
+
+
+def _count_records(plan: Plan, X: Any, y: NDArray[Any], threads: int) -> Plan:
+    """Return the plan with the new records among those that its training counts describe."""
+    marking = make_marking_plan(plan)
+    if plan.training is None or marking is None:
+        return plan
+    values = marking.count(marking.plan.encode(X, threads))
+    return replace(plan, training=add_records(plan.training, len(y), values, y))
 
 
 def update_classifier(
