@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
@@ -255,6 +256,21 @@ def test_warm_start_along_a_path_of_c():
     assert steps < fresh_steps
     warm.fit(X, y)
     assert warm.n_iter_ <= 1
+
+
+def test_a_warm_start_helps_with_other_rows_and_features():
+    X, y = wide_problem(True, 3)
+    X, y = sparse.csr_matrix(X), np.asarray(y)
+    fewer = sparse.csr_matrix(X.multiply(np.arange(X.shape[1]) % 9 > 0))  # without every ninth feature
+    for first, second in ((X, X[len(y) // 10 :]), (X[len(y) // 10 :], X), (X, fewer), (fewer, X)):
+        options = {"C": 2.0, "gamma": 0.5, "tol": 1e-4, "random_state": 0}
+        warm = PolyLogisticRegression(warm_start=True, **options).fit(first, y[-first.shape[0] :])
+        before = warm.to_model().columns
+        warm.fit(second, y[-second.shape[0] :])
+        fresh = PolyLogisticRegression(**options).fit(second, y[-second.shape[0] :])
+        assert not np.array_equal(before, fresh.to_model().columns)
+        assert warm.objective_ == pytest.approx(fresh.objective_, rel=3e-4)
+        assert warm.n_iter_ < fresh.n_iter_
 
 
 def test_a_tiny_c_gives_no_weights():

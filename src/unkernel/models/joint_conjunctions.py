@@ -1,4 +1,4 @@
-"""Join several models of conjunctions into one."""
+"""Number the conjunctions of models for other features, and join several models into one."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from unkernel.models.numbering import decode, encode
 
 _Ranks = NDArray[np.int64]  # shape (n, 3), descending, padded with -1
 _Weights = NDArray[np.float64]
+_UNKNOWN = -2
 
 
 def join_conjunctions(
@@ -39,7 +40,7 @@ def join_conjunctions(
         np.concatenate([member.columns for member in members]), return_index=True
     )
     columns = columns[np.argsort(first_indices)]  # frequent features of the first member stay in front
-    parts = [_renumber(member, columns, sets=sets) for member in members]
+    parts = [renumber_conjunctions(member, columns, sets=sets) for member in members]
     keys, index_of_key = np.unique(np.concatenate([keys for keys, _ in parts]), return_inverse=True)
     weights = np.zeros((len(keys), sum(len(member.intercept) for member in members)))
     row = column = 0
@@ -81,21 +82,27 @@ def _get_kernel_constants(model: ConjunctionModel) -> tuple[float, float] | None
     return None if model.feature_map == "plain" else (model.gamma, model.coef0)
 
 
-def _renumber(
+def renumber_conjunctions(
     model: ConjunctionModel, columns: NDArray[np.int64], *, sets: bool
 ) -> tuple[NDArray[np.uint64], _Weights]:
-    """Return the keys of a model's conjunctions for features in the order of `columns`, and their weights."""
-    order = np.argsort(columns)
-    rank_of = np.append(order[np.searchsorted(columns, model.columns, sorter=order)], -1)
-    ranks = rank_of[decode(model.keys, model.degree, model.sets)]
-    ranks = -np.sort(-ranks, axis=1)
-    weights = model.weights
+    """Return the keys of a model's conjunctions for features in the order of `columns`, and their weights.
+
+    Conjunctions of features that are not in `columns` are left out.
+    """
+    rank_by_column = dict(zip(columns.tolist(), range(len(columns)), strict=True))
+    # The rank -1 pads conjunctions; it selects the last element.
+    new_ranks = np.array([rank_by_column.get(c, _UNKNOWN) for c in model.columns.tolist()] + [-1], np.int64)
+    ranks = new_ranks[decode(model.keys, model.degree, model.sets)]
+    is_kept = (ranks != _UNKNOWN).all(axis=1)
+    ranks, weights = -np.sort(-ranks[is_kept], axis=1), model.weights[is_kept]
     if model.sets and not sets:
-        ranks, weights = split_into_monomials(model, ranks)
+        ranks, weights = split_into_monomials(model, ranks, weights)
     return encode(ranks, model.degree, sets), weights
 
 
-def split_into_monomials(model: ConjunctionModel, ranks: _Ranks) -> tuple[_Ranks, _Weights]:
+def split_into_monomials(
+    model: ConjunctionModel, ranks: _Ranks, weights: _Weights
+) -> tuple[_Ranks, _Weights]:
     """Split sets into monomials; the weight of each set is divided among the monomials of its features."""
     sizes = (ranks >= 0).sum(axis=1)
     is_single, is_pair = sizes == 1, sizes == 2
@@ -112,9 +119,9 @@ def split_into_monomials(model: ConjunctionModel, ranks: _Ranks) -> tuple[_Ranks
         (is_pair, [0, 1, 1], mixed, plain + 2 * mixed),
     ]
     monomials = [ranks[sizes == 3]]
-    weights = [model.weights[sizes == 3]]
+    divided = [weights[sizes == 3]]
     for is_chosen, factors, constant, total in kinds:
         if constant > 0:
             monomials.append(ranks[is_chosen][:, factors])
-            weights.append(model.weights[is_chosen] * (constant / total))
-    return np.concatenate(monomials), np.concatenate(weights)
+            divided.append(weights[is_chosen] * (constant / total))
+    return np.concatenate(monomials), np.concatenate(divided)

@@ -29,6 +29,7 @@ from unkernel.learners.progress import OnProgress
 from unkernel.learners.targets import check_weights, compute_class_weights, encode_classes
 from unkernel.models import ConjunctionModel, Decision, Kernel, KernelModel
 from unkernel.models.decision import Platt, Softmax
+from unkernel.models.joint_conjunctions import renumber_conjunctions
 from unkernel.poly.options import RowOptions, SparseOptions
 
 
@@ -216,14 +217,14 @@ class PolyLearner(PreparedLearner, RowLearner):
         In regression, `targets` are the targets by code minus the centre, and intercepts contain the centre.
         """
         self._steps = "Newton steps"
-        model = self._match_conjunctions(start.model, training_set.rows)
+        keys, weights, intercept = self._match_conjunctions(start.model, training_set.rows)
         solution: PolySolution = training_set.rows.train_sparse(
             self._choose_sparse_options(loss, l1, l2, targets),
             feature_map=self._make_feature_map(),
             class_weights=training_set.factors,
-            start_keys=model.keys if model else np.empty(0, np.uint64),
-            start_weights=model.weights.reshape(-1) if model else np.empty(0),
-            start_intercept=model.intercept - centre if model else np.empty(0),
+            start_keys=keys,
+            start_weights=weights.reshape(-1),
+            start_intercept=intercept - centre,
             on_progress=self._choose_reporter(on_progress, "conjunctions"),
         )
         return solution
@@ -246,13 +247,25 @@ class PolyLearner(PreparedLearner, RowLearner):
 
     def _match_conjunctions(
         self, model: ConjunctionModel | KernelModel | None, rows: DistinctRows
-    ) -> ConjunctionModel | None:
-        """Return the model if its columns and classes match `rows` and the targets, else None."""
-        if not isinstance(model, ConjunctionModel) or model.degree != self.degree:
-            return None
-        classes = self._decision.classes
-        is_same_space = np.array_equal(model.columns, rows.columns) and np.array_equal(model.classes, classes)
-        return model if is_same_space and model.sets == rows.binary else None
+    ) -> tuple[NDArray[np.uint64], NDArray[np.float64], NDArray[np.float64]]:
+        """Return keys, weights and intercepts of a model's conjunctions of the features of `rows`.
+
+        The arrays are empty if the model has another degree, other classes or another kind of conjunctions.
+        """
+        is_usable = (
+            isinstance(model, ConjunctionModel)
+            and model.degree == self.degree
+            and model.sets == rows.binary
+            and np.array_equal(model.classes, self._decision.classes)
+        )
+        if not is_usable:
+            return np.empty(0, np.uint64), np.empty(0), np.empty(0)
+        assert isinstance(model, ConjunctionModel)
+        if np.array_equal(model.columns, rows.columns):
+            return model.keys, model.weights, model.intercept
+        keys, weights = renumber_conjunctions(model, np.asarray(rows.columns), sets=model.sets)
+        order = np.argsort(keys)
+        return keys[order], weights[order], model.intercept
 
     def _describe_shortfall(self) -> str:
         return super()._describe_shortfall() + " or gamma"

@@ -65,8 +65,8 @@ class PolyLogisticRegression(UpdatableClassifier):
     class_weight : dict, "balanced" or None, default=None
         Factor of C for each class; "balanced" gives all classes the same total weight.
     warm_start : bool, default=False
-        Whether the next ``fit`` starts from the solution of the previous one. With an l1 term, the solution
-        can only be used if the features keep their order of frequency. With "l2", it is matched row by row.
+        Whether the next ``fit`` starts from the solution of the previous one, also for other rows with the
+        same features. With "l2" and two classes, only rows that both fits have in common are matched.
     updatable : bool, default=False
         Whether the model keeps what :meth:`update` needs: one more number per weight. It takes one more pass
         over the rows.

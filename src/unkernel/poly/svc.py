@@ -73,8 +73,7 @@ class PolySVC(UpdatableClassifier):
         Factor of C for each class; "balanced" gives all classes the same total weight.
     warm_start : bool, default=False
         Whether the next ``fit`` starts from the solution of the previous one. Solutions are matched row by
-        row. For ``penalty="l1"``, they are matched weight by weight, and can only be used if the features
-        keep their order of frequency.
+        row or, for ``penalty="l1"``, weight by weight, which also helps with other rows.
     updatable : bool, default=False
         Whether the model keeps what :meth:`update` needs: one more number per weight. It takes one more pass
         over the rows, and requires ``loss="squared_hinge"``.

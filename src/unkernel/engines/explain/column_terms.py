@@ -64,7 +64,7 @@ def list_monomials(model: Model, *, are_binary: bool) -> Monomials:
     if isinstance(model, ConjunctionModel):
         ranks, weights = decode(np.asarray(model.keys), model.degree, model.sets), np.asarray(model.weights)
         if model.sets and not are_binary:
-            ranks, weights = split_into_monomials(model, ranks)
+            ranks, weights = split_into_monomials(model, ranks, weights)
         features = np.where(ranks >= 0, np.asarray(model.columns)[np.maximum(ranks, 0)], -1)
         return Monomials(-np.sort(-features, axis=1), weights, np.asarray(model.intercept))
     return _expand_kernel(model, are_binary=are_binary)
