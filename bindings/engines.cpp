@@ -1,7 +1,12 @@
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/unique_ptr.h>
+#include <nanobind/stl/vector.h>
 
 #include <algorithm>
+#include <iterator>
+#include <limits>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -18,6 +23,7 @@
 #include "unkernel/engines/conjunctions/heaviest_conjunctions.hpp"
 #include "unkernel/engines/conjunctions/int16_pair_engine.hpp"
 #include "unkernel/engines/conjunctions/layout.hpp"
+#include "unkernel/engines/conjunctions/row_contributions.hpp"
 #include "unkernel/engines/vectors/bitsliced_engine.hpp"
 #include "unkernel/engines/vectors/inverted_engine.hpp"
 #include "unkernel/engines/vectors/pair_engine.hpp"
@@ -310,6 +316,107 @@ void bind_probabilities(nb::module_& module) {
       nb::arg("exponents"));
 }
 
+// --- Contributions to the scores of a row ----------------------------------------------------------------
+
+using engines::RowContributions;
+using ColumnTable = nb::ndarray<const std::int64_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+
+// A lookup, and the arrays that it reads.
+class ConjunctionLookup {
+ public:
+  ConjunctionLookup(nb::object weights, const kernels::FeatureMap& map, bool sets)
+      : weights_(Options(std::move(weights))), lookup_(weights_.view_as(sets, map)) {}
+
+  RowContributions find(const Array<std::int64_t>& columns, const Array<double>& values) const {
+    return lookup_.find(view(columns), view(values));
+  }
+
+ private:
+  ModelWeights weights_;
+  engines::ConjunctionLookup lookup_;
+};
+
+RowContributions make_contributions(const ColumnTable& columns, const ScoreTable& values,
+                                    const Array<double>& intercept) {
+  if (columns.shape(0) != values.shape(0) || values.shape(1) != intercept.size())
+    throw std::invalid_argument("columns, values and intercept of contributions differ in size");
+  return {columns.shape(1),
+          {columns.data(), columns.data() + columns.size()},
+          {values.data(), values.data() + values.size()},
+          to_vector(intercept)};
+}
+
+// Returns a number for a single score, and a list for several scores.
+nb::object to_number_or_list(std::span<const double> values) {
+  if (values.size() == 1) return nb::float_(values.front());
+  nb::list numbers;
+  for (const double value : values) numbers.append(value);
+  return numbers;
+}
+
+// Returns the ascending columns of a conjunction. A squared column occurs twice.
+nb::tuple list_columns(std::span<const std::int64_t> padded) {
+  std::vector<std::int64_t> columns;
+  std::copy_if(padded.begin(), padded.end(), std::back_inserter(columns),
+               [](std::int64_t column) { return column >= 0; });
+  std::sort(columns.begin(), columns.end());
+  nb::list listed;
+  for (const std::int64_t column : columns) listed.append(column);
+  return nb::tuple(listed);
+}
+
+// Returns the largest contributions as pairs of columns and values, the sum of the others, and the number of
+// all contributions other than 0.
+nb::tuple list_largest(const RowContributions& contributions, const std::vector<std::size_t>& shown,
+                       std::optional<std::size_t> top) {
+  const bool is_valid = !shown.empty() && shown.size() <= 2 &&
+                        std::all_of(shown.begin(), shown.end(),
+                                    [&](std::size_t score) { return score < contributions.scores(); });
+  if (!is_valid) throw std::invalid_argument("one or two scores of the model must be shown");
+  const auto largest =
+      engines::find_largest(contributions, shown, top.value_or(std::numeric_limits<std::size_t>::max()));
+  nb::list listed;
+  for (const std::size_t i : largest.conjunctions) {
+    listed.append(nb::make_tuple(list_columns(contributions.columns_of(i)),
+                                 to_number_or_list(contributions.values_of(i))));
+  }
+  return nb::make_tuple(listed, to_number_or_list(largest.rest), largest.count);
+}
+
+void bind_contributions(nb::module_& module) {
+  nb::class_<RowContributions>(module, "RowContributions",
+                               "The contributions of all conjunctions of a row to its scores.")
+      .def(
+          "__init__",
+          [](RowContributions* self, const ColumnTable& columns, const ScoreTable& values,
+             const Array<double>& intercept) {
+            new (self) RowContributions(make_contributions(columns, values, intercept));
+          },
+          nb::arg("columns"), nb::arg("values"), nb::arg("intercept"))
+      .def_prop_ro(
+          "columns",
+          [](const RowContributions& self) {
+            return to_numpy(std::vector(self.columns), {self.size(), self.degree});
+          },
+          nb::rv_policy::move)
+      .def_prop_ro(
+          "values",
+          [](const RowContributions& self) {
+            return to_numpy(std::vector(self.values), {self.size(), self.scores()});
+          },
+          nb::rv_policy::move)
+      .def_prop_ro(
+          "intercept", [](const RowContributions& self) { return copy_to_numpy(self.intercept); },
+          nb::rv_policy::move)
+      .def_prop_ro("total", [](const RowContributions& self) { return self.total(); })
+      .def("list_largest", &list_largest, nb::arg("shown"), nb::arg("top").none());
+  nb::class_<ConjunctionLookup>(module, "ConjunctionLookup",
+                                "Looks up the conjunctions of rows in a model of conjunctions.")
+      .def(nb::init<nb::object, const kernels::FeatureMap&, bool>(), nb::arg("weights"), nb::kw_only(),
+           nb::arg("feature_map"), nb::arg("sets"))
+      .def("find", &ConjunctionLookup::find, nb::arg("columns"), nb::arg("values"));
+}
+
 void bind_factories(nb::module_& module) {
   module.def(
       "conjunction_engine",
@@ -389,6 +496,7 @@ void bind_engines(nb::module_& module) {
   bind_bound_engines(module);
   bind_builders(module);
   bind_factories(module);
+  bind_contributions(module);
   bind_pair_scores(module);
   bind_probabilities(module);
 }

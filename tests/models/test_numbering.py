@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 
 import numpy as np
@@ -11,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reference.numbering import conjunctions_in_order
-from unkernel.models.numbering import decode, encode, encode_choices
+from unkernel.models.numbering import decode
 
 every_basis = pytest.mark.parametrize("sets", [True, False])
 degrees = pytest.mark.parametrize("degree", [1, 2, 3])
@@ -68,19 +67,3 @@ def test_empty_lists_are_decoded_and_invalid_degrees_refused():
     assert decode(np.empty(0, dtype=np.uint64), 3, sets=True).shape == (0, 3)
     with pytest.raises(ValueError, match="degree must be 1, 2 or 3"):
         decode(np.zeros(1, dtype=np.uint64), 4, sets=True)
-
-
-@every_basis
-@degrees
-def test_choices_of_ranks_have_the_numbers_of_their_conjunctions(degree: int, sets: bool) -> None:
-    ranks = np.array([40_000, 17, 5, 2, 0])
-    choose = itertools.combinations if sets else itertools.combinations_with_replacement
-    choices = [
-        [*chosen, *[-1] * (degree - order)]
-        for order in range(1, degree + 1)
-        for chosen in choose(range(len(ranks)), order)
-    ]
-    conjunctions = np.full((len(choices), 3), -1)
-    conjunctions[:, :degree] = np.append(ranks, -1)[np.array(choices)]
-    numbers = encode_choices(ranks, degree, sets, np.array(choices))
-    assert numbers.tolist() == encode(conjunctions, degree, sets).tolist()

@@ -65,48 +65,6 @@ def encode(ranks: NDArray[np.int64], degree: int, sets: bool) -> NDArray[np.uint
     return encoded
 
 
-def encode_choices(
-    ranks: NDArray[np.int64], degree: int, sets: bool, choices: NDArray[np.int64]
-) -> NDArray[np.uint64]:
-    """Return the numbers of conjunctions of some ranks, each given by the positions of its ranks.
-
-    Parameters
-    ----------
-    ranks : ndarray of int64
-        The ranks, in descending order.
-    degree : int
-        The degree of the numbering.
-    sets : bool
-        Whether conjunctions are sets; otherwise they are monomials.
-    choices : ndarray of int64, shape (n, degree)
-        Ascending positions in `ranks`, padded with -1.
-
-    Returns
-    -------
-    ndarray of uint64, shape (n,)
-        The numbers.
-
-    Examples
-    --------
-    >>> encode_choices(np.array([1, 0]), 2, True, np.array([[0, -1], [0, 1]]))
-    array([2, 3], dtype=uint64)
-    """
-    a = ranks.astype(np.uint64)
-    zero = np.zeros(1, np.uint64)
-    # The terms of the first, the second and the third rank; the position -1 selects the last element, 0.
-    keys = _find_block_begin(a, degree, sets)[choices[:, 0]]
-    if degree >= 2:
-        keys = keys + np.append(a + np.uint64(1), zero)[choices[:, 1]]
-    if degree >= 3:
-        # A triple has 1 + a + shift + C(b + shift, 2) + c instead of 1 + b.
-        of_first = a + _shift(sets)
-        of_second = _choose2(a + _shift(sets)) - a
-        is_triple = choices[:, 2] >= 0
-        first, second, third = choices[is_triple].T
-        keys[is_triple] += of_first[first] + of_second[second] + a[third]
-    return keys
-
-
 def numbers_of(features: int, degree: int, sets: bool) -> int:
     """Return the number of conjunctions of `features` features, including the constant.
 

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unkernel.engines.explain.contributions import compute_binary_contributions
 from unkernel.engines.explain.explanation import AND, Heavy
 from unkernel.engines.rows.classifier import CompiledClassifier
 from unkernel.engines.tables.compiled_tables import CONJUNCTIONS
@@ -206,7 +205,7 @@ def explain_decision(
         raise ValueError(
             "a pruned parser computes approximate scores, so its contributions do not add up to them"
         )
-    contributions = compute_binary_contributions(classifier.model, np.asarray(row, np.int64))
+    contributions = classifier.split_scores(np.asarray(row, np.int64), np.ones(len(row)))
     values = _to_class_columns(contributions.values)
     intercept = _to_class_columns(contributions.intercept[None, :])[0]
     scores = intercept + values.sum(axis=0)

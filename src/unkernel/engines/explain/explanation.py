@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -132,14 +133,6 @@ class Comparison:
         values = value if isinstance(value, list) else [value]
         return tuple(self.sign * values[column] for column in self.columns)
 
-    def sizes(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the absolute change of the comparison that each row of `values` (rows, scores) causes."""
-        shown = values[:, list(self.columns)]
-        difference: NDArray[np.float64] = shown[:, 0]
-        if len(self.columns) > 1:
-            difference = difference - shown[:, 1]
-        return np.abs(difference)
-
 
 @dataclass(frozen=True)
 class Explanation(HtmlRepr):
@@ -254,31 +247,26 @@ def explain(
 ) -> Explanation:
     """Return the conjunctions of a row, largest contributions first; see ``CompiledClassifier.explain``.
 
-    The row is given by its ascending columns and nonzero values; `split` is the model's :func:`make_split`.
+    The row is given by distinct columns and their values; `split` is the model's :func:`make_split`.
     """
     if top is not None and (isinstance(top, bool) or not isinstance(top, Integral) or top < 0):
         raise ValueError(f"top must be a number of conjunctions, or None for all, got {top!r}")
-    all_contributions = split(*row)
-    intercept, contributed = all_contributions.intercept, all_contributions.values
-    total = intercept + contributed.sum(axis=0)
-    comparison = choose_comparison(model.decision, total, of)
-    sizes = np.abs(contributed).max(axis=1, initial=0.0)
-    order = np.lexsort((-sizes, -comparison.sizes(contributed)))
-    order = order[sizes[order] > 0]
-    shown = order[:top]
+    contributions = split(*row)
+    total = contributions.total
+    if not all(map(math.isfinite, total)):
+        raise ValueError("a score is not finite: the values are too large for the kernel; scale them")
+    comparison = choose_comparison(model.decision, np.array(total), of)
+    listed, rest, n_conjunctions = contributions.list_largest(comparison.columns, top)
     feature_names = get_feature_names(model) if names is None else names
-    listed = [
-        _make_contribution(columns, values, feature_names)
-        for columns, values in zip(
-            all_contributions.columns[shown].tolist(), contributed[shown].tolist(), strict=True
-        )
-    ]
     return Explanation(
-        score=_to_python(total),
-        intercept=_to_python(intercept),
-        contributions=listed,
-        rest=_to_python(contributed[order[len(shown) :]].sum(axis=0)),
-        n_conjunctions=len(order),
+        score=_to_number_or_list(total),
+        intercept=_to_number_or_list(contributions.intercept.tolist()),
+        contributions=[
+            Contribution(columns, tuple([_name_feature(column, feature_names) for column in columns]), value)
+            for columns, value in listed
+        ],
+        rest=rest,
+        n_conjunctions=n_conjunctions,
         comparison=comparison,
     )
 
@@ -333,16 +321,8 @@ def get_feature_names(model: Any) -> Any:
     return names if isinstance(names, Sequence) and not isinstance(names, str) else None
 
 
-def _to_python(values: NDArray[np.float64]) -> float | list[float]:
-    """Return a single value as a float, several values as a list."""
-    numbers: list[float] = values.tolist()
+def _to_number_or_list(numbers: list[float]) -> float | list[float]:
     return numbers[0] if len(numbers) == 1 else numbers
-
-
-def _make_contribution(padded: list[int], values: list[float], names: Any) -> Contribution:
-    features = _list_features(padded)
-    value = values[0] if len(values) == 1 else values
-    return Contribution(features, tuple([_name_feature(f, names) for f in features]), value)
 
 
 def _list_features(padded: list[int]) -> tuple[int, ...]:

@@ -244,10 +244,8 @@ class RecordClassifier(RecordAnswers, CompiledEstimator, RestoredObject):
             The contributions, with the names and values of the record.
         """
         ids, values = self.plan.encode_one(record)
-        order = np.argsort(ids)
-        order = order[values[order] != 0]
         return self.classifier._explain_columns(
-            ids[order].astype(np.int64), values[order], top, of=of, names=self.plan.feature_names
+            ids.astype(np.int64), values, top, of=of, names=self.plan.feature_names
         )
 
     explain = explain_one

@@ -428,7 +428,7 @@ class CompiledClassifier(LinearWeights, CompiledEstimator):
         of: Any = None,
         names: Any = None,
     ) -> Explanation:
-        """Explain the score of a row, given by its ascending columns and nonzero values."""
+        """Explain the score of a row, given by distinct columns and their values."""
         from unkernel.engines.explain.explanation import explain
 
         if not self.exact:
@@ -436,11 +436,14 @@ class CompiledClassifier(LinearWeights, CompiledEstimator):
                 "a pruned classifier answers approximately, so its contributions would not add up; explain "
                 "with the exact model: unkernel.compile(fast.model)"
             )
-        return explain(self._checked_model, (columns, values), self._split, top, of=of, names=names)
+        return explain(self._checked_model, (columns, values), self.split_scores, top, of=of, names=names)
 
     @cached_property
-    def _split(self) -> Split:
-        """Computes the contributions to the scores of a row."""
+    def split_scores(self) -> Split:
+        """A function that divides the scores of a row among its conjunctions.
+
+        Its arguments are distinct columns of the row, and their values.
+        """
         from unkernel.engines.explain.contributions import make_split
 
         return make_split(self._checked_model)

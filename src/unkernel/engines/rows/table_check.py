@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unkernel.data.rows.csr import CsrRows
-from unkernel.engines.explain.contributions import compute_binary_contributions
+from unkernel.engines.explain.contributions import Split, make_split
 from unkernel.errors import FormatError
 from unkernel.models import ConjunctionModel, KernelModel, LinearModel
 from unkernel.models.kernel import Kernel
@@ -44,9 +44,10 @@ class Sum(NamedTuple):
 
 def check_answers(model: Model, engine: Any, file: str, generator: np.random.Generator) -> None:
     """Raise a ``FormatError`` if an exact engine and the model give different scores on random rows."""
+    split = make_split(model)
     for row in _draw_rows(model, generator):
         with np.errstate(over="ignore", invalid="ignore"):
-            expected = _sum_model(model, row)
+            expected = _sum_model(model, row, split)
         if np.isfinite(expected.sizes).all() and not _have_equal_scores(
             engine, row, expected, model.n_features
         ):
@@ -116,13 +117,10 @@ def _draw_vector(model: KernelModel, generator: np.random.Generator, *, is_whole
 # --- Scores by the model ---------------------------------------------------------------------------------
 
 
-def _sum_model(model: Model, row: Row) -> Sum:
+def _sum_model(model: Model, row: Row, split: Split) -> Sum:
     if isinstance(model, KernelModel):
         return _sum_vectors(model, row)
-    if isinstance(model, LinearModel):
-        summands = model.weights[row.columns] * row.values[:, None]
-    else:
-        summands = compute_binary_contributions(model, row.columns).values
+    summands = split(row.columns, row.values).values
     return Sum(summands.sum(axis=0) + model.intercept, np.abs(summands).sum(axis=0) + np.abs(model.intercept))
 
 
