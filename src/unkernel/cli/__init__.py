@@ -4,8 +4,8 @@ Rooms: ``commands`` (one file per command), ``learners`` (training and tuning, o
 ``records`` (predictions of models of records), ``inputs`` (files that are read), ``render`` (printed text),
 ``options`` (names, types and help), ``terminal`` (messages, progress and tables).
 
-Exit codes: 0 for success, 1 for a broken pipe, 2 for a wrong command line, a bad file or too little memory,
-130 after Ctrl-C, 143 after SIGTERM, 129 after SIGHUP. A traceback is a bug.
+Exit codes: 0 for success, 1 for a broken pipe (``verify``: a damaged file), 2 for a wrong command line, a bad
+file or too little memory, 130 after Ctrl-C, 143 after SIGTERM, 129 after SIGHUP. A traceback is a bug.
 """
 
 from __future__ import annotations

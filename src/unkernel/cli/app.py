@@ -22,8 +22,10 @@ from unkernel.cli.options.command_groups import add_commands, new_group
 from unkernel.cli.options.help_text import reflow
 from unkernel.cli.removed_commands import describe_new_spelling
 
+# The first words of Click's messages if ``train`` or ``tune`` has no kind, or an unknown one.
 _NO_KIND_MESSAGES = ("Missing command", "No such command")
-# The base class of all errors of Click. Newer versions of Typer contain Click; older versions import it.
+# ClickException, the base class of all errors of Click. Typer does not export it: older versions import
+# Click, and newer ones contain a copy.
 _CommandLineError: Any = typer.BadParameter.__mro__[2]
 
 
@@ -34,7 +36,7 @@ def build(arguments: Sequence[str]) -> typer.Typer:
 
     def load(name: str) -> None:
         module = importlib.import_module(f"unkernel.cli.commands.{name}")
-        if hasattr(module, "register"):
+        if hasattr(module, "register"):  # the command has kinds, such as ``train poly``
             module.register(app, arguments[list(arguments).index(name) + 1 :])
             return
         command = getattr(module, name)
@@ -115,7 +117,7 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _complete_kind(arguments: Sequence[str]) -> Sequence[str]:
-    """Return the arguments with the kind ``table`` if ``train`` is followed by records instead of a kind."""
+    """Insert the kind ``table`` after ``train`` if --target or a file of records replaces the kind."""
     if len(arguments) < 2 or arguments[0] != "train" or arguments[1] in KINDS:
         return arguments
     if any(argument.partition("=")[0] == "--target" for argument in arguments):
@@ -128,6 +130,7 @@ def _complete_kind(arguments: Sequence[str]) -> Sequence[str]:
 
 
 def _run_command(arguments: Sequence[str]) -> int:
+    """Run a command and return its exit code; the caller handles all errors but Ctrl-C."""
     try:
         with warnings.catch_warnings():
             warnings.showwarning = _show_warning
@@ -169,6 +172,7 @@ def _point_to_help(error: Any) -> str:
 
 
 def _describe_error(error: OSError | ValueError) -> str:
+    """Return the message of an error; an operating system's error about a file begins with its name."""
     if isinstance(error, OSError) and error.strerror and error.filename is not None:
         return _describe_file_error(os.fsdecode(error.filename), error)
     if isinstance(error, OSError) and error.strerror:

@@ -49,7 +49,7 @@ class Cluster:
     """The workers of a Dask scheduler, or this process if `address` is None."""
 
     address: str | None
-    workers: int
+    workers: int  # the number of workers to start, or of threads in this process
 
     def __post_init__(self) -> None:
         if self.address is not None:
@@ -66,7 +66,7 @@ class Cluster:
 
 
 def is_pattern(data: str) -> bool:
-    """Return whether an argument names several files."""
+    """Return whether an argument is a pattern, such as ``part-*.csv``, and not the name of a file."""
     return glob.has_magic(data) and not Path(data).exists()
 
 
@@ -95,7 +95,10 @@ def check_folder(pattern: str, output: str | None) -> Path:
 
 
 def list_parts(pattern: str, folder: Path, choose_suffix: Callable[[str], str]) -> list[Part]:
-    """Return the files that a pattern names, in order, each with the file for its results."""
+    """Return the files that a pattern names, in order, each with the file for its results.
+
+    `choose_suffix` returns the suffix of the results, given the name of a file without ``.gz`` and the like.
+    """
     sources: dict[str, str] = {}
     for path in source_paths(pattern):
         name = path.name

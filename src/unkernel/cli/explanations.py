@@ -28,7 +28,8 @@ def describe_explanation(
 ) -> dict[str, Any]:
     """Return a description of an explanation for JSON.
 
-    `describe_features` returns the description of a contribution's features.
+    `describe_features` returns the description of a contribution's features. "shown" has the numbers to
+    print: only the scores of the compared classes; a single score is positive if it supports `for_class`.
     """
     return {
         "for_class": explanation.for_class,

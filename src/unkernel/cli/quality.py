@@ -40,7 +40,7 @@ NDCG_DEPTH = 10
 def compare(
     decision: Decision, scores: Numbers, labels: NDArray[Any], groups: Groups, depth: int
 ) -> dict[str, Any]:
-    """Compare the predictions of a model of rows with the labels of a file."""
+    """Return the measures of a model of rows on the labels of a file; NDCG counts the first `depth` rows."""
     if decision.ranking:
         measures = compare_ranks(decision, scores, labels, groups, depth)
         share = measures["accuracy"]
@@ -96,6 +96,7 @@ def compare_classes(
 
 
 def _explain_unknown(decision: Decision, labels: NDArray[Any] | None, unit: str) -> str | None:
+    """Return the reason why labels cannot be compared with predictions; None if they can."""
     if labels is None:
         return "the file has no labels"
     if not len(labels):

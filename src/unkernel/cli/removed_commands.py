@@ -10,7 +10,7 @@ from unkernel.cli.learners import LEARNERS, PARSERS
 
 _TREE_SUFFIXES = (".klp", ".conllu", ".dat")
 _PARSER_COMMANDS = ("train", "run", "eval")
-_TASKS = {task: kind for kind, (task, _) in PARSERS.items()}
+_TASKS = {task: kind for kind, (task, _) in PARSERS.items()}  # the kind of parser for each task
 
 
 def describe_new_spelling(arguments: Sequence[str]) -> str | None:
@@ -24,6 +24,7 @@ def describe_new_spelling(arguments: Sequence[str]) -> str | None:
 
 
 def _rewrite_train(command: str, words: list[str]) -> str | None:
+    """Rewrite the former ``train [--model KIND] DATA [OUTPUT]``; return None for the present form."""
     if words[0] in (*LEARNERS, *PARSERS) or (not _is_file_like(words[0]) and "--model" not in words):
         return None
     kind, remaining = _take_option(words, "--model")
@@ -44,6 +45,7 @@ def _is_file_like(word: str) -> bool:
 
 
 def _rewrite_parse(command: str, words: list[str]) -> str:
+    """Rewrite the former ``parse run``, ``parse eval`` or ``parse train``."""
     if command == "run":
         return _format_message("unkernel parse run", ["unkernel", "parse", *words])
     if command == "eval":

@@ -91,6 +91,7 @@ class _Work:
 def _prepare_rows(
     opened: Opened, data: str, display: Display, zero_based: bool | None, threads: int
 ) -> tuple[dict[str, Any], _Work]:
+    """Return a description for JSON, and the work of scoring a batch of rows and single rows."""
     check_no_records(data, opened.path)
     expect_rows(opened, data)
     classifier = opened.get_classifier(display, threads=threads)
@@ -103,7 +104,7 @@ def _prepare_rows(
 
 
 def _prepare_records(opened: OpenedRecords, data: str, display: Display) -> tuple[dict[str, Any], _Work]:
-    """Prepare predictions of single dicts, and of columns in batches."""
+    """Return a description for JSON, and the work of predicting a batch of columns and single dicts."""
     from unkernel.cli.records.compilation import read_first_records
 
     classifier = opened.classifier
@@ -132,6 +133,7 @@ def _prepare_records(opened: OpenedRecords, data: str, display: Display) -> tupl
 def _prepare_trees(
     opened: OpenedTrees, data: str, display: Display, zero_based: bool | None
 ) -> tuple[dict[str, Any], _Work]:
+    """Return a description for JSON, and the work of scoring all trees at once and single trees."""
     check_rows_only([data], zero_based)
     forest = read_for_model(opened.model, opened.path, data, display).data.X
     score_tree, calls = _prepare_single_trees(opened.classifier, forest[:_MAX_SINGLE_ROWS])
@@ -199,6 +201,7 @@ def _describe_trees(opened: OpenedTrees, forest: Forest) -> dict[str, Any]:
 
 
 def _measure(work: _Work, duration: float, threads: int) -> dict[str, Any]:
+    """Return the time per example for JSON: in batches on one thread and on all, and in single calls."""
     single = _time_batch(lambda: work.score_batch(1), duration) / work.batch_size
     all_threads = single
     if threads > 1:
@@ -214,6 +217,7 @@ def _measure(work: _Work, duration: float, threads: int) -> dict[str, Any]:
 
 
 def _repeat_rows(X: Any) -> Any:
+    """Return a batch of at least ``_MIN_BATCH_ROWS`` rows: copies of X, one below the other."""
     copies = math.ceil(_MIN_BATCH_ROWS / X.shape[0])
     return X if copies == 1 else stack_rows([X] * copies)
 

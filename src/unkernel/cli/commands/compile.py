@@ -166,7 +166,7 @@ def _check_options(engine: shared_options.EngineName, memory: str | None, thresh
 
 @contextlib.contextmanager
 def _name_decision_threshold() -> Iterator[None]:
-    """Name the option of this command in errors: ``--threshold`` is for the engine pruned here."""
+    """Write --decision-threshold for --threshold in errors: here, --threshold is for the engine pruned."""
     try:
         yield
     except ValueError as error:
@@ -229,6 +229,7 @@ def _describe(
 
 
 def _draw(plot: Path | None, classifier: CompiledClassifier | TreeClassifier, source: Path) -> str | None:
+    """Draw the engines that were measured; return the name of the picture, or None if there is none."""
     if plot is None or isinstance(classifier, TreeClassifier):
         return None
     if not search_plot.select_measured(classifier.candidates):

@@ -73,8 +73,8 @@ class _Source(NamedTuple):
     """A file to evaluate a parser on, and the options for reading it."""
 
     file: str
-    given: Any
-    format: Any
+    given: Any  # --from: the input of parsers of raw text
+    format: Any  # --format: the format of a treebank
 
 
 def _evaluate_parser(

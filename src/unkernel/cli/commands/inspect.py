@@ -153,6 +153,7 @@ def _inspect_rows(opened: Opened, top: int, names: dict[int, str], *, quiet: boo
 
 
 def _describe_tables(opened: Opened, classifier: CompiledClassifier) -> dict[str, Any]:
+    """Describe the tables of a classifier, for JSON; the engine only if the file contains its tables."""
     description: dict[str, Any] = {"compiled": opened.stored_tables, "compiled_bytes": classifier.nbytes}
     if opened.stored_tables:
         description |= {
@@ -164,17 +165,19 @@ def _describe_tables(opened: Opened, classifier: CompiledClassifier) -> dict[str
         }
     if classifier._tables.layout != CONJUNCTIONS:
         return description
+    # Element k of "counts" is the number of conjunctions of k features.
     counts = classifier.heaviest_conjunctions(0)["counts"][1 : classifier._tables.parameters["degree"] + 1]
     return description | {"conjunctions": sum(counts), "conjunctions_by_order": counts}
 
 
 def _list_heaviest(opened: Opened, top: int, names: dict[int, str], quiet: bool) -> dict[str, Any]:
+    """List the `top` conjunctions with the largest weights, for JSON; `names` has the names of columns."""
     classifier, note = _expand_conjunctions(opened, quiet)
     listing = classifier.heaviest_conjunctions(top)
     index_base, decision = first_index(opened.model), opened.model.decision
     entries = []
     for padded_columns, weights in zip(listing["columns"].tolist(), listing["weights"].tolist(), strict=True):
-        columns = sorted(column for column in padded_columns if column >= 0)
+        columns = sorted(column for column in padded_columns if column >= 0)  # -1 fills short conjunctions
         weight, supported_class = find_strongest(decision, weights)
         entry = {"features": [column + index_base for column in columns], "weights": weights}
         entry |= {"weight": weight, "speaks_for": supported_class}

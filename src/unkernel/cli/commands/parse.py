@@ -46,6 +46,7 @@ from unkernel.errors import FormatError
 from unkernel.measures.number_format import format_count
 from unkernel.parsing import Parsed, parse_stream
 
+# Formats with one word per line.
 _COLUMNS = (parse_options.OutputFormat.conllu, parse_options.OutputFormat.conllx)
 _TEXT_TASKS = ("text", "tokens")  # models that read text and write CoNLL-U
 _MAX_WARNINGS_PER_FILE = 20
@@ -174,6 +175,7 @@ def _parse_parts(
     quiet: bool,
     force: bool,
 ) -> None:
+    """Parse each file that a pattern names, and write its results to a file of its own."""
     if svg is not None:
         raise ValueError("--svg draws one file; for several, --format svg writes a page for each")
     folder, start = check_folder(pattern, output), time.perf_counter()
@@ -208,7 +210,7 @@ def _parse_part(request: _Request, threads: int, part: Part) -> PartResult:
 
 @lru_cache(maxsize=1)
 def _load_parser(model: Path, beam: int | None, _stamp: tuple[int, int]) -> Parser:
-    """Load the parser once per process."""
+    """Load the parser once per process; another `_stamp`, its size and time, means that it has changed."""
     return open_parser(model, "parse", beam)
 
 
@@ -251,7 +253,7 @@ class _Documents:
         on_unreadable: Callable[[str], object],
     ) -> Iterator[Parsed]:
         """Parse all files; yield their results, with separators between files."""
-        last_bytes = b""
+        last_bytes = b""  # of all output so far
         for file in self.files:
             prefix = _complete_ending(last_bytes)
             comment = f"# newdoc id = {flatten(name_of(file))}\n" if raw and len(self.files) > 1 else ""
@@ -266,6 +268,7 @@ class _Documents:
     def _read(
         self, file: str, parse_file: Callable[[str], Iterator[Parsed]], on_unreadable: Callable[[str], object]
     ) -> Iterator[Parsed]:
+        """Parse a file; if it is unreadable and unreadable files are skipped, only report the error."""
         try:
             yield from parse_file(str(stdin_path()) if file == STANDARD_STREAM else file)
         except (OSError, FormatError) as error:
@@ -294,7 +297,7 @@ class _Counts:
     def __init__(self, warn: Callable[[str], object]) -> None:
         self.totals: Counter[str] = Counter(sentences=0, words=0)
         self.warn = warn
-        self.raw = False
+        self.raw = False  # whether the input is raw text
         self.skipped = 0
         self._began = time.perf_counter()
 

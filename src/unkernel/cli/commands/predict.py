@@ -142,6 +142,7 @@ def _predict_file(
 def _predict_parts(
     request: Request, pattern: str, output: str | None, cluster: Cluster, *, json: bool, force: bool
 ) -> None:
+    """Predict each file that a pattern names, and write the predictions to a file of its own."""
     folder, start = check_folder(pattern, output), time.perf_counter()
     request = dataclasses.replace(request, model=Path(cluster.path_on_worker(request.model)))
     records = is_records(request.model)
@@ -149,6 +150,7 @@ def _predict_parts(
         open_model(request.model, "predict")  # raises an error for a bad model before anything is written
     choose_suffix = _choose_suffix if records else lambda _: ".txt"
     parts = list_parts(cluster.path_on_worker(pattern), Path(cluster.path_on_worker(folder)), choose_suffix)
+    # The journal identifies the model by its content. The other options left out do not change predictions.
     options = dataclasses.asdict(request) | {"model": None, "quiet": None, "cache_rows": None}
     del options["command"]
     journal = Journal(folder, "predict", request.model, options, force=force)
@@ -196,6 +198,7 @@ def _print_result(result: dict[str, Any], *, json: bool, quiet: bool) -> None:
 def _check_output(
     output: str | None, model: Path, data: str, *, scores: bool, probability: bool, json: bool, force: bool
 ) -> None:
+    """Raise ``ValueError`` if the predictions cannot be written to `output`, or if --json needs stdout."""
     if output is None and (scores or probability):
         option = "--scores" if scores else "--probability"
         raise ValueError(f"{option}: --json writes to stdout; name a file with --output")

@@ -38,6 +38,7 @@ _HELP = """Train a model, a parser or a chunker on a file.
     [dim]$[/dim] unkernel train bunsetsu train.knp -o ja.uk --degree 3
     [dim]$[/dim] unkernel train chunker conll2000.txt.gz -o chunks.uk --direction backward
     """
+# Parts are the parameters of a command that is assembled at run time: each name with a type and a default.
 RUN_PARTS: Parts = {
     "verbose": (shared_options.Verbose, False),
     "json": (shared_options.Json, False),
@@ -48,6 +49,7 @@ _THRESHOLD_PARTS: Parts = {
     "threshold": (train_options.ProbabilityThreshold, None),
     "costs": (train_options.CostsOfErrors, None),
 }
+# Parameters of estimators that the help shows in another panel than the rest.
 _PANELS = {"cache": train_options.LARGE_DATA_PANEL, "checkpoint": train_options.LARGE_DATA_PANEL}
 
 
@@ -149,6 +151,7 @@ def make_shared_parts(learner: Any) -> dict[str, tuple[Any, Any]]:
 
 
 def _train(learner_type: Any, arguments: dict[str, Any]) -> None:
+    """Train a model on rows, trees or records, given the values of all arguments and options."""
     from unkernel.cli.inputs.file_contents import check_no_bare_trees, check_no_model
     from unkernel.cli.inputs.records import is_record_file
     from unkernel.cli.learners.record_training import (
@@ -168,7 +171,7 @@ def _train(learner_type: Any, arguments: dict[str, Any]) -> None:
             f"{arguments['data'][0]}: holds records, and train {learner_type.name} takes "
             f"{learner_type.unit}s; train poly, train logistic and train linear take records"
         )
-    options = given_options(
+    options = given_options(  # [] means that an option that may be repeated is not set
         {name: value for name, value in arguments.items() if value != []}, learner_type.options()
     )
     records = learner_type.takes_records and are_records(arguments["data"], options)

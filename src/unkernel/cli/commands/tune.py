@@ -110,10 +110,12 @@ def _make_validation_parts(learner: Any) -> dict[str, tuple[Any, Any]]:
 
 
 def _tune(learner: Any, arguments: dict[str, Any]) -> None:
+    """Tune a kind of model, given the values of all arguments and options."""
     from unkernel.cli.learners.parameter_search import Search, tune
     from unkernel.cli.render.training_summary import print_tuning
     from unkernel.cli.terminal.progress import Display
 
+    # Only flags are converted here: other options are lists or ranges as text, which `Search.of` parses.
     flags = [option for option in learner.options() if option.kind is bool]
     options = given_options({name: value for name, value in arguments.items() if value != []}, flags)
     if learner.takes_records:

@@ -34,7 +34,7 @@ from unkernel.records.files.training_table import check_columns
 from unkernel.selection import update_classifier
 from unkernel.selection.updates import make_learner
 
-_LONGEST_NAME = 60
+_LONGEST_NAME = 60  # characters of a feature's name that are printed
 ModelToUpdate = Annotated[
     Path,
     typer.Argument(
@@ -130,6 +130,7 @@ def update(
 
 
 def _open_model(path: Path) -> OpenedRecords:
+    """Open a model of records; raise ``ValueError`` if it cannot be updated."""
     if not is_records(path):
         raise ValueError(f"{path}: not a model of records; unkernel train FILE --target COLUMN makes one")
     opened = open_record_model(path)
@@ -175,7 +176,7 @@ def _read_records(
 def _measure(
     classifier: RecordClassifier, columns: dict[str, list[Any]], labels: NDArray[Any], threads: int
 ) -> dict[str, float | None]:
-    """Return how well the old model predicts the new records."""
+    """Return the old model's accuracy and log loss on the new records; for numbers, only the RMSE."""
     predicted = classifier.predict(columns, n_jobs=threads)
     if not len(classifier.decision.classes):
         error = float(np.sqrt(np.mean((predicted - labels.astype(float)) ** 2)))

@@ -101,6 +101,7 @@ def _verify_file(path: Path, key: Any) -> dict[str, Any]:
         result |= {"problem": error.reason, "damaged": True}
     except OSError as error:
         result["problem"] = f"cannot be read: {error.strerror or error}"
+    # Problems found after opening the file, such as missing digests, also count as damage.
     result["damaged"] |= result["problem"] is not None and result["kind"] is not None
     return result
 

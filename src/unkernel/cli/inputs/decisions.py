@@ -46,6 +46,7 @@ def explain_sentence(path: Path, data: str, row: int, top: int, *, quiet: bool) 
 
 
 def _read(parser: ParserModel | TextParserModel, data: str, display: Display) -> Any:
+    """Read the sentences of a file; a parser of raw text also takes text, which its tokenizer splits."""
     if isinstance(parser, TextParserModel) and detect_sentences(read_beginning(data)) is None:
         return Input(data).read(lambda file: parser.tokenizer.tokenize(read_text(file)), display)
     if isinstance(parser, ChunkModel):  # the file may lack the column of tags
@@ -66,6 +67,7 @@ def _explain(
 
 
 def _to_json(decision: ExplainedDecision) -> dict[str, Any]:
+    """Return a decision for JSON, without its sentence, and without features of the intercept and rest."""
     fields = dataclasses.asdict(decision)
     for name in ("intercept", "rest"):
         fields[name].pop("features")

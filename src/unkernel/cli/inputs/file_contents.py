@@ -20,9 +20,9 @@ _MAX_TREE_CHARACTERS = 60  # longest tree in a message
 _NUMBER = rb"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?"
 _ROW = re.compile(_NUMBER + rb"(\s+qid:\d+)?(\s+\d+:\S+)*\s*(#.*)?")
 _MAX_EXAMINED_LINES = 5
-_BUNSETSU = re.compile(rb"\* \d+ -?\d+[A-Z]")
-_WORD = re.compile(rb"\d+([-.]\d+)?\t")
-_TAG = re.compile(rb"O|[BIES](-.*)?")
+_BUNSETSU = re.compile(rb"\* \d+ -?\d+[A-Z]")  # the line before a bunsetsu: its number, head and relation
+_WORD = re.compile(rb"\d+([-.]\d+)?\t")  # the beginning of a word in CoNLL-U: its number
+_TAG = re.compile(rb"O|[BIES](-.*)?")  # the tag of a word in or outside a chunk
 _CONLLU_COLUMNS = 10
 # The first bytes of models of other programs.
 _OTHER_MODELS = (b"svm_type ", b"kernel_type ", b"solver_type ", b"SVM-light ", b"TinySVM Version", b"opal #")
@@ -36,6 +36,7 @@ _MODEL_FIRST = {
     "bench": "unkernel bench MODEL DATA",
     "parse": "unkernel parse MODEL [FILE]...",
 }
+# The kind of model that ``unkernel train`` learns from each kind of content.
 _TRAINED_BY = {
     "rows": "poly",
     "records": "poly",
@@ -147,6 +148,7 @@ def detect_sentences(beginning: bytes) -> str | None:
     first = next((line for line in lines if line.strip() and not line.startswith(b"#")), b"")
     if _WORD.match(first) and first.count(b"\t") == _CONLLU_COLUMNS - 1:
         return "dependency trees"
+    # Files of chunks: all lines have the same number of fields, and most of them end with a tag.
     lines_of_fields = [line.split() for line in lines[:-1] if line.strip()]  # the last line may be incomplete
     n_tags = sum(_TAG.fullmatch(fields[-1]) is not None for fields in lines_of_fields)
     widths = {len(fields) for fields in lines_of_fields}

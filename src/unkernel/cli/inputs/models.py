@@ -41,7 +41,7 @@ class Opened:
     path: Path
     model: Model
     classifier: CompiledClassifier | None
-    stored_tables: bool = False
+    stored_tables: bool = False  # whether the file contains the compiled tables
 
     def get_classifier(self, display: Display, *, threads: int, quiet: bool = False) -> CompiledClassifier:
         """Return the classifier; if there is none, compile the support vectors and print a note."""
@@ -137,6 +137,7 @@ def describe_threshold(decision: Decision) -> dict[str, Any] | None:
 
 
 def describe(model: Model) -> dict[str, Any]:
+    """Return a description of a model of rows for JSON."""
     description: dict[str, Any] = {
         "kind": model.kind,
         "ranking": is_ranking(model),
@@ -220,7 +221,7 @@ def _source_format(model: Model | TreeModel) -> str:
 
 
 def count_zones(tables: Tables) -> dict[str, int]:
-    """Return the number of features in each part of the tables."""
+    """Return the number of features in each zone: a part of the tables with its own way of storage."""
     numbers, used = tables.numbers, len(tables.arrays["columns"])
     if tables.layout == CONJUNCTIONS:
         first_rare = numbers["rare"]
@@ -288,6 +289,7 @@ def find_strongest(decision: Decision, weights: list[float]) -> tuple[float, str
 
 
 def _name_supported_class(decision: Decision, index: int, positive: bool) -> str:
+    """Return the class that a positive or a negative value of score number `index` supports."""
     classes = decision.classes.tolist()
     if decision.scheme == "regression":
         return "a larger value" if positive else "a smaller value"

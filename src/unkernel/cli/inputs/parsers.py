@@ -65,6 +65,7 @@ def open_explainable(path: Path, command: str) -> ParserModel | TextParserModel:
 
 
 def describe_parser(parser: Parser) -> dict[str, Any]:
+    """Return a description of a parser for JSON; its parts are the classifiers that it consists of."""
     return {
         "kind": parser.kind,
         "parser": parser.estimator,
@@ -77,6 +78,7 @@ def describe_parser(parser: Parser) -> dict[str, Any]:
 
 
 def _list_labels(parser: Parser) -> list[str] | None:
+    """Return the relations or the types of chunks that a parser predicts; None if it predicts neither."""
     if isinstance(parser, TextParserModel):
         return _list_labels(parser.parser)
     if isinstance(parser, ArcEagerModel):
@@ -106,7 +108,7 @@ def describe_result(result: Any) -> dict[str, Any]:
     description = dataclasses.asdict(result)
     description |= {name: getattr(result, name) for name in _SPEEDS if hasattr(result, name)}
     if isinstance(result, TextResult):
-        scores = result.scores()
+        scores = result.scores()  # of TITLES, only those that the test file allows to measure
         description = {
             name: value for name, value in description.items() if name not in TITLES or name in scores
         }

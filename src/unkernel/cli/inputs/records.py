@@ -31,7 +31,7 @@ from unkernel.records.files.columns import (
 )
 from unkernel.records.plan import Plan
 
-ORIGIN = "records"  # the key for the description of columns in a model's origin
+ORIGIN = "records"  # the key of the description of columns in `model.origin`, the facts about training
 _STDIN = "stdin"
 _PREDICTION_BLOCK_BYTES = 1 << 22
 
@@ -64,7 +64,7 @@ class OpenedRecords:
 
     @cached_property
     def plan_of_files(self) -> Plan:
-        """The plan for records from files. Missing numbers are None in files, and treated like NaN."""
+        """The plan, which encodes records as rows, for files: missing numbers are None there, not NaN."""
         return self.classifier.plan.with_none_as_nan()
 
     @property

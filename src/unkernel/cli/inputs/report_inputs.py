@@ -97,6 +97,7 @@ def _report_parsers(models: Sequence[Path], test_file: TestFile, choices: Choice
 
 
 def _score(path: Path, name: str, test_file: TestFile) -> ModelPredictions:
+    """Open the model in a file, and predict the rows, records or trees of the test file with it."""
     refuse_options(path, {"--from": test_file.given, "--format": test_file.format}, PARSERS_ONLY)
     if is_records(path):
         refuse_options(path, {"--zero-based": test_file.zero_based}, ROWS_NOT_RECORDS)

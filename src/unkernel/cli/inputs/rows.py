@@ -163,6 +163,7 @@ def check_stdin(files: Sequence[str], option: str) -> None:
 def read(
     file: str, display: Display, jobs: int | None, zero_based: Any, n_features: int | None = None
 ) -> MemoryRows:
+    """Read the rows of a file into memory."""
     check_holds_rows(file, _WITH_TREES)
     start = time.perf_counter()
     with display.show_reading(file) as stream, explain_trees(_WITH_TREES):

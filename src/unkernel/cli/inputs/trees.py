@@ -49,7 +49,7 @@ def explain_trees(remedy: str) -> Iterator[None]:
     try:
         yield
     except FormatError as error:
-        if not error.reason.startswith("'|B"):
+        if not error.reason.startswith("'|B"):  # the reader of rows stopped at |BT|, |BV| or |BS|
             raise
         reason = f"this is a line of trees, not of features; {remedy}"
         raise FormatError(error.file, error.line, error.column, reason) from error
@@ -106,6 +106,7 @@ class TreeExamples(Examples):
 
 
 def read(file: str, display: Display) -> TreeExamples:
+    """Read the trees of a file, with or without labels."""
     check_no_model(file, "trees")
     check_no_bare_trees(file)
     start = time.perf_counter()
@@ -115,8 +116,9 @@ def read(file: str, display: Display) -> TreeExamples:
 
 
 def read_labelled(file: str, display: Display) -> TreeExamples:
+    """Read the trees of a file; raise ``ValueError`` if they have no labels."""
     examples = read(file, display)
-    _ = examples.labels
+    _ = examples.labels  # raises the error
     return examples
 
 
@@ -151,6 +153,8 @@ def _list_compared_parts(model: TreeModel, forest: Forest) -> list[str]:
         ("trees", forest.trees, model.support.trees, model.kernel.tree_pairing),
         ("vectors", forest.vectors, model.support.vectors, model.kernel.vector_pairing),
     ):
+        # The first case: the kernel compares only the other kind of part. The second: it compares parts of
+        # the same name, and the support examples lack some of them.
         if example_parts and model.kernel.combination == {"trees": "vectors", "vectors": "trees"}[name]:
             compared.append(f"no {name}")
         elif pairing != "all" and len(example_parts) > 1 and example_parts.keys() - model_parts.keys():

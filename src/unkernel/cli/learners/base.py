@@ -19,7 +19,7 @@ from unkernel.cli.terminal.console import format_size
 from unkernel.measures.number_format import format_count, format_labels
 from unkernel.models import Decision, KernelModel
 
-Given = Mapping[str, Any]
+Given = Mapping[str, Any]  # the values of the options that are set, by name
 OnProgress = Callable[[Any], None]
 
 _DEFAULT_COSTS = (0.01, 0.1, 1.0, 10.0, 100.0)
@@ -89,7 +89,7 @@ class Learner(ABC):
 
     @abstractmethod
     def fit(self, estimator: Any, rows: AnyRows, on_progress: OnProgress) -> None:
-        """Train."""
+        """Fit the estimator to the examples."""
 
     def describe(self, estimator: Any) -> dict[str, Any]:
         """Return a description of the parameters and the solution for JSON."""
@@ -153,6 +153,7 @@ def describe_size(result: dict[str, Any]) -> str:
 
 
 def describe_weights(result: dict[str, Any]) -> str:
+    """Describe the weights and the size of a linear model."""
     of_class = " and class" if len(result.get("classes", ())) > 2 else ""
     of_ranks = ", thresholds between ranks" if result.get("thresholds") else ""
     return f"one weight per feature{of_class}{of_ranks}, {format_size(result['model_bytes'])}"

@@ -71,4 +71,5 @@ def fit_sigmoid(scores: NDArray[np.float64], positive: NDArray[np.bool_]) -> Sig
 
 def _loss(parameters: NDArray[np.float64], scores: NDArray[np.float64], target: NDArray[np.float64]) -> float:
     exponent = parameters[0] * scores + parameters[1]
+    # The sum above, with log(1 + exp(x)) = x + log(1 + exp(-x)).
     return float((target * exponent + np.logaddexp(0.0, -exponent)).sum())

@@ -21,7 +21,7 @@ from unkernel.cli.inputs.rows import MemoryRows
 from unkernel.cli.inputs.trees import TreeExamples
 
 Examples = MemoryRows | TreeExamples
-Settings = Mapping[str, Any]
+Settings = Mapping[str, Any]  # the values of the parameters to try, by name
 Fold = Callable[[], tuple[Any, Any]]  # returns the training and the held-out examples
 
 SMALLER_IS_BETTER = frozenset({"log_loss", "root_mean_squared_error", "mean_absolute_error"})
@@ -49,6 +49,7 @@ class SettingResult:
     def list_known_values(self, measure: str) -> list[float]:
         """Return the values of the measure in the folds in which it is known."""
         entries = [fold.get(measure) for fold in self.values]
+        # A measure with more than a number, such as NDCG with its depth, is a dict.
         numbers = [entry["value"] if isinstance(entry, dict) else entry for entry in entries]
         return [float(number) for number in numbers if number is not None]
 
@@ -127,6 +128,7 @@ def cross_validate(
     """
     warm = "warm_start" in make(settings[0])[1].get_params(deep=False)
     stopped = threading.Event()
+    # For each setting, by its index: the number, the measures and the seconds of each fold.
     measured_folds: dict[int, list[tuple[int, dict[str, Any], float]]] = {}
     index_of = {id(setting): index for index, setting in enumerate(settings)}
 

@@ -13,7 +13,7 @@ from unkernel.cli.options.report_options import parse_costs
 from unkernel.models import Decision, Threshold
 from unkernel.models.base import Model
 
-Given = Mapping[str, Any]
+Given = Mapping[str, Any]  # the values of the options that are set, by name
 
 
 def read_threshold(option_values: Given) -> Threshold | None:

@@ -47,7 +47,7 @@ class Search:
     learner: Any  # a class of learners
     fixed: dict[str, Any]  # values by name of the option
     settings: list[dict[str, Any]]  # values by name of the parameter
-    varied: list[str]
+    varied: list[str]  # the parameters with several values
 
     @staticmethod
     def of(learner: Any, arguments: dict[str, Any]) -> Search:
@@ -79,7 +79,7 @@ def tune(
 ) -> dict[str, Any]:
     """Measure every setting and choose the best; if there is an output, train it on all examples."""
     start = time.perf_counter()
-    for setting in search.settings:
+    for setting in search.settings:  # raises errors about any of them before the data are read
         learner, estimator = search.make(setting, threads)
     examples = _read(learner, estimator, data, arguments, display)
     folds = _make_folds(examples, arguments["cv"] or _FOLDS, search.fixed.get("seed", 0))

@@ -137,7 +137,10 @@ def check_target(data: str, option_values: dict[str, Any], display: Display) -> 
 def read_examples(
     files: Sequence[str], options: RecordOptions, threads: int, display: Display, *, values: bool = False
 ) -> RecordExamples:
-    """Read training files, fit an encoder to the records, and encode them."""
+    """Read training files, fit an encoder to the records, and encode them.
+
+    `values` states whether the target is a number to predict, and not a class.
+    """
     data = describe_files(files)
     encoder = RecordEncoder(**options.encoder, n_jobs=threads)
     check_parameters(encoder)

@@ -90,7 +90,7 @@ def train(learner: Learner, request: Request, display: Display) -> dict[str, Any
             check_labels(option_values, rows.labels, rows.file)
         cross_validation = validate(learner, rows, make_folds, request, display)
         training_seconds, messages = fit(learner, estimator, rows, display)
-        # First, because a later step may fail.
+        # Save the model at once, because a later step may fail.
         save_model(estimator, rows, request.output, option_values)
         if reads_test_later:  # the number of columns is known only after training
             tests = _read_test(request.test, display, threads, rows)
@@ -146,6 +146,7 @@ def _parse_memory(text: str) -> float:
 
 
 def _check_checkpoint(checkpoint: str | None) -> None:
+    """Raise ``ValueError`` if --checkpoint names a file, or a folder that cannot be written."""
     if checkpoint is None:
         return
     folder = Path(checkpoint)

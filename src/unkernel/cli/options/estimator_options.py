@@ -136,7 +136,10 @@ def _format_default(name: str, default: Any) -> str:
 
 
 def _interpret(name: str, allowed: Any, spec: str) -> tuple[Any, str | None, Callable[[Any], Any]]:
-    """Return the type of a parameter for Typer, its metavar, and a function that converts its value."""
+    """Return the type of a parameter for Typer, its metavar, and a function that converts its value.
+
+    `allowed` are the parameter's constraints as scikit-learn defines them; `spec` is its type as documented.
+    """
     from sklearn.utils._param_validation import Interval, StrOptions
 
     rules = allowed if isinstance(allowed, list) else []

@@ -79,7 +79,7 @@ class Answers:
         numbers += [decision.probabilities(raw)] if self.probability else []
         if self.format == "jsonl":
             return self._format_objects(raw, numbers)
-        lines = self._format_labels(raw)
+        lines = self._format_labels(raw)  # arrays of objects: + joins texts element by element
         for block in numbers:
             for column in block.astype("U32").astype(object).T:
                 lines = lines + _DELIMITERS[self.format] + column
@@ -92,6 +92,7 @@ class Answers:
 
     @cached_property
     def _numbered_decision(self) -> Decision | None:
+        """The decision with indices in place of the classes; None if the model has no classes."""
         if self.decision.scheme in ("regression", "one_class"):
             return None
         return dataclasses.replace(self.decision, classes=np.arange(len(self.decision.classes)))
@@ -104,6 +105,7 @@ class Answers:
 
     @cached_property
     def _names(self) -> list[str]:
+        """The classes as texts, with the escapes or quotes that the format needs."""
         names = [f"{value}" for value in class_labels(self.decision.classes).tolist()]
         if self.format == "lines":
             return list(map(_escape_controls, names))
@@ -112,6 +114,7 @@ class Answers:
         return [_format_line([name], _DELIMITERS[self.format]).removesuffix("\n") for name in names]
 
     def _format_objects(self, raw: Numbers, numbers: list[Numbers]) -> bytes:
+        """Return JSON lines; `numbers` has the scores and probabilities, of shape (records, columns) each."""
         predictions = class_labels(self.decision.choose(raw)).tolist()
         if not numbers:
             texts = {

@@ -1,4 +1,4 @@
-"""Compute the importances and the changed values of a model's columns on the records of a file, for JSON."""
+"""Measure, on the records of a file, how important a model's columns are, and how their values differ."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def describe_data(opened: OpenedRecords, file: str, *, quiet: bool) -> dict[str,
     """
     check_records(opened)
     classifier = opened.classifier
-    marking = make_marking_plan(classifier.plan)
+    marking = make_marking_plan(classifier.plan)  # encodes records with marks of missing and unknown values
     parts, marked_parts, n_rows = [], [], 0
     with Display(quiet=quiet) as display, open_record_file(file, display) as records:
         for block in read_blocks(opened, records, 1, with_target=False):

@@ -39,7 +39,7 @@ class _Comparison:
         """Add the scores of a block, of shape (records, scores)."""
         if not self._complete:
             return
-        encoded = block.encode_column(self._target)
+        encoded = block.encode_column(self._target)  # the distinct labels, and their index in each record
         if (
             encoded is None
             or None in encoded[0]

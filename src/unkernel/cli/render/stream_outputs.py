@@ -22,7 +22,7 @@ from unkernel.data.text.chunks import ChunkSentence
 from unkernel.data.text.conll_sentence import Sentence, sentence_to_json
 from unkernel.parsing import Parsed
 
-Sink = Callable[[Parsed], object]
+Sink = Callable[[Parsed], object]  # writes the next sentences
 _OTHER_PICTURES = (".png", ".pdf", ".jpg", ".jpeg", ".gif")
 _PAGE = ".html"
 _PICTURE = ".svg"

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from unkernel.parsing import Step
 
 
-_CONVERGING_STAGES = ("training", "sampling")
+_CONVERGING_STAGES = ("training", "sampling")  # stages whose gap shrinks
 
 
 class Display:
@@ -169,7 +169,7 @@ class Display:
 
 
 def share_done(progress: TrainingProgress, tol: float) -> float:
-    """Return the estimated share of training that is done: the gap shrinks geometrically from 1 to `tol`."""
+    """Estimate the share of training that is done, as if the gap shrank geometrically from 1 to `tol`."""
     gap = min(max(float(progress.relative_gap), tol), 1.0)
     current = math.log(gap) / math.log(tol) if progress.stage in _CONVERGING_STAGES and tol < 1 else 0.0
     return min((int(progress.finished) + current) / max(int(progress.problems), 1), 1.0)

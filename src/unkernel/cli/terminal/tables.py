@@ -23,6 +23,7 @@ class _PlainTable(Table):
 
 
 def _to_plain_text(cell: Any) -> Any:
+    """Return the text of a cell without control characters and markup; return any other cell unchanged."""
     text = cell.plain if isinstance(cell, Text) else cell
     if not isinstance(text, str):
         return cell
