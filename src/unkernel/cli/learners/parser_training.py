@@ -186,9 +186,9 @@ def _nest_parser(parameters: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _check_for_learner(learner: str, option_values: list[str]) -> None:
+def _check_for_learner(learner: str, options: list[str]) -> None:
     """Raise ``ValueError`` if an option does not apply to the learner."""
-    for option in option_values:
+    for option in options:
         learners = _LEARNERS_BY_OPTION.get(option, (learner,))
         if learner not in learners:
             raise ValueError(
