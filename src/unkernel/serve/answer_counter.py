@@ -18,7 +18,7 @@ from unkernel.records.training_counts import TrainingCounts
 MAX_LABELS = 50  # largest number of classes, or of columns, with a time series of their own
 OTHER_CLASSES = "(other classes)"
 _encode = msgspec.json.Encoder().encode
-_START = b'{"prediction":'  # of every answer
+_START = b'{"prediction":'  # the first bytes of every answer
 
 
 class _Answer(msgspec.Struct):
@@ -132,6 +132,7 @@ class _PlainCounter(AnswerCounter):
 
 
 def _format_bound(bound: float) -> str:
+    """Return a number as text, without a point if it is whole."""
     return str(int(bound)) if bound.is_integer() and abs(bound) < 1e15 else repr(bound)
 
 

@@ -146,7 +146,10 @@ class Connection(HttpToolsProtocol):  # type: ignore[misc]  # uvicorn is half ty
         return self.cycle is None or self.cycle.response_complete
 
     def pending_head(self) -> object | None:
-        """Return the request with an incomplete head; None if there is no such request."""
+        """Return the request with an incomplete head; None if there is no such request.
+
+        Uvicorn makes the scope of a request from its first bytes. Before, the connection stands for it.
+        """
         is_inactive = self.timeout_keep_alive_task is not None or self._ignores_input
         return (self.scope or self) if self._is_idle() and not is_inactive else None
 

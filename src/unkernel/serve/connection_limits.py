@@ -39,6 +39,7 @@ class ConnectionLimits:
         self.is_ending = (
             False  # True while the server is stopping: connections then close after one more request
         )
+        # For each waiting connection: the request that it waits for, and when the wait was first seen.
         self._wait_starts: dict[PendingConnection, tuple[object, float]] = {}
 
     async def watch(self) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from unkernel.serve.answerers import FieldError
 
-_COLUMN = re.compile(r"column '((?:[^'\\]|\\.)*)'")
+_COLUMN = re.compile(r"column '((?:[^'\\]|\\.)*)'")  # finds the column that a message names
 _QUOTED = r"'(?:[^'\\]|\\.)*'"
 # Matches the names of Python types. The client's quoted values match too, but are not replaced.
 _PYTHON_TYPE = re.compile(rf"{_QUOTED}|a value of type (\w+)|a (dict)\b")

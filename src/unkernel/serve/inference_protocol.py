@@ -191,6 +191,7 @@ def _parse_data(data: list[Any], datatype: str, path: str) -> NDArray[Any]:
 
 
 def _parse_bytes(data: memoryview, datatype: str, path: str) -> NDArray[Any]:
+    """Return a flat array of values from bytes. The length of each text, a uint32, precedes its bytes."""
     if datatype != _BYTES:
         kind = np.dtype(_NUMPY[datatype])
         if len(data) % kind.itemsize:
@@ -268,6 +269,7 @@ def encode_answer(
 
 
 def _encode_bytes(values: NDArray[Any], datatype: str) -> bytes:
+    """Return values as the bytes that `_parse_bytes` reads."""
     if datatype != _BYTES:
         return np.ascontiguousarray(values, dtype=_NUMPY[datatype]).tobytes()
     texts = [str(value).encode() for value in values.reshape(-1).tolist()]

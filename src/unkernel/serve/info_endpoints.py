@@ -114,6 +114,7 @@ class InfoEndpoints:
         )
 
     async def refuse_path(self, request: Request) -> Response:
+        """Reject a path below ``/models`` that is not in the application's table of routes."""
         self._models.get(request.path_params["name"])
         raise RequestError(404, f"there is nothing at {request.url.path}; see /docs")
 
@@ -140,6 +141,7 @@ class InfoEndpoints:
         return _make_json_response({"name": served.name, "ready": True})
 
     async def infer(self, request: Request) -> Response:
+        """Answer a request for a certain version; the application's table has only paths without one."""
         name, version = request.path_params["name"], request.path_params["version"]
         route, head = ModelRoute(name, self._model_endpoints.infer), Head(dict(request.headers.raw))
         reply = await self._model_endpoints.answer(route, head, request.receive, version)

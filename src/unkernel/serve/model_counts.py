@@ -75,6 +75,7 @@ class ModelCounts:
         self._replies: list[bytes] = []
         self._buffered = 0
         self._examinable = _MAX_EXAMINED_BYTES  # bytes whose values may still be counted
+        # Buffered tensors: a table of columns for each set of inputs that occurs together in requests.
         self._tables: dict[tuple[str, ...], dict[str, list[Any]]] = {}
         self._predictions: list[Any] = []
         self._has_failed = False

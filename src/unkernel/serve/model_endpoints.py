@@ -36,7 +36,7 @@ from unkernel.serve.settings import Limits
 from unkernel.serve.thread_pool import AbandonableThreads
 
 _Answer = TypeVar("_Answer")
-_LINES = (b"application/x-ndjson", b"application/jsonl", b"application/jsonlines")
+_LINES = (b"application/x-ndjson", b"application/jsonl", b"application/jsonlines")  # types of JSON lines
 _LINES_HEADERS: HeaderList = [(b"content-type", b"application/x-ndjson")]
 _DEFAULT_TOP, _MAX_TOP = 10, 1000
 _MIN_TIME_LIMIT = 1e-3  # in seconds

@@ -24,6 +24,8 @@ from unkernel.data.atomic_write import replace_file
 from unkernel.serve.answerers import check_servable
 
 _PREFIX = "unkernel-serve-"
+# Files of the folder. Workers lock the second one while they change the table; the server keeps the third one
+# locked while it runs.
 _TABLE, _LOCK, _ALIVE = "table.json", "lock", "alive"
 _MAX_COPY_ATTEMPTS = 5  # copying is repeated if the file changes meanwhile
 
@@ -115,6 +117,7 @@ class ModelSnapshots:
         return new_entry
 
     def _copy_and_check(self, name: str, entry: Snapshot) -> Snapshot:
+        """Copy and check a file; return a new entry or, if the file is rejected, `entry` with the reason."""
         source = self._sources[name]
         file = f"{list(self._sources).index(name)}.{entry.version + 1}.uk"
         copy = self._folder / file
@@ -197,6 +200,7 @@ def make_snapshot_folder() -> Iterator[Path]:
 
 
 def _remove_orphans() -> None:
+    """Remove the folders of this user's servers that have been killed."""
     import fcntl
 
     for folder in Path(tempfile.gettempdir()).glob(_PREFIX + "*"):

@@ -18,6 +18,7 @@ Headers = Mapping[bytes, bytes]
 _Part = TypeVar("_Part")
 _decode = msgspec.json.Decoder().decode
 _BOM = b"\xef\xbb\xbf"
+# A letter, unless it begins a number that JSON cannot express: probably a text without quotes.
 _BARE_WORD = re.compile(rb"\s*(?!NaN|[-+]?Infinity)[A-Za-z\xc3-\xf4]")
 
 
@@ -154,6 +155,7 @@ def _decode_surrogates(body: bytes) -> Any:
 
 
 def _refuse_constant(word: str) -> None:
+    """Reject NaN and Infinity, which Python's decoder would accept."""
     raise ValueError(word)
 
 

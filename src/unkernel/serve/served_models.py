@@ -107,6 +107,7 @@ class ServedModels:
                 self._table_identity = table_identity
 
     def _load_snapshot(self, name: str) -> None:
+        """Load the newest snapshot of a model, if it is not loaded; report a file that was rejected."""
         previous = self._entries.get(name, Snapshot())
         for _ in range(_MAX_LOAD_ATTEMPTS):
             entry = self._snapshots.read_table()[name]
@@ -123,6 +124,7 @@ class ServedModels:
         raise RuntimeError(f"model {name!r} is replaced faster than it can be loaded")
 
     def _load(self, name: str, entry: Snapshot) -> None:
+        """Load a snapshot, and let it answer all requests from now on."""
         start_time = time.perf_counter()
         # No check is necessary: the worker that copied the file has checked every byte.
         answerer = make_answerer(load(self._snapshots.get_path(entry), verify=False))
@@ -164,6 +166,7 @@ class ServedModels:
         self.load_snapshots()
 
     def _identify_source(self, name: str) -> tuple[int, ...] | None:
+        """Return the identity of a model's file; if it cannot be read, report the reason and return None."""
         try:
             identity = identify_file(self._sources[name])
         except OSError as error:

@@ -29,7 +29,7 @@ _KILL_DELAY_SECONDS = 10.0  # time from the end of the drain until running worke
 @dataclass(eq=False)
 class _Worker:
     process: subprocess.Popen[bytes]
-    is_ready: bool = False
+    is_ready: bool = False  # whether it has accepted requests
 
 
 class Supervisor:
@@ -87,10 +87,12 @@ class Supervisor:
         Thread(target=self._wait_for_exit, args=(worker,), daemon=True).start()
 
     def _make_environment(self) -> Mapping[str, str]:
+        """Return environment variables that make workers import from the same folders as this process."""
         path = os.pathsep.join(filter(None, sys.path))
         return os.environ | {SETTINGS_VARIABLE: str(self._settings_file), "PYTHONPATH": path}
 
     def _wait_for_exit(self, worker: _Worker) -> None:
+        """Wait until a worker is ready, then until it ends; report its end as an event."""
         assert worker.process.stdout is not None
         worker.is_ready = worker.process.stdout.readline() == READY
         worker.process.wait()
@@ -133,6 +135,7 @@ def refuse_connections(listener: socket.socket) -> None:
     """
     if not sys.platform.startswith("linux"):
         return
+    # Instructions of classic BPF: operation, jumps if true and if false, operand. A is the accumulator.
     load_flags, mask, is_equal, accept, drop = (
         (0x30, 0, 0, 13),  # A = the byte of TCP's flags
         (0x54, 0, 0, 0x12),  # A &= SYN | ACK

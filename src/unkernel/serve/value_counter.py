@@ -42,8 +42,9 @@ class ValueCounter:
 
     def __init__(self, marking: MarkingPlan) -> None:
         self._plan = marking.plan
-        self._pooled = _pool_columns(marking.marks)
+        self._pooled = _pool_columns(marking.marks)  # the mark of each feature of the plan
         self.marks = list(dict.fromkeys(mark for mark in self._pooled if mark is not None))
+        # The index in `marks` for each feature; -1 for features that are not counted.
         self._places = np.array([-1 if mark is None else self.marks.index(mark) for mark in self._pooled])
         self._classifier = _make_adder(self._places, len(self.marks))
         self._scorer = RecordScorer(self._plan.native, self._classifier._engine)
@@ -76,6 +77,7 @@ class ValueCounter:
         return rows.shape[0], self._add(rows.indices)
 
     def _add(self, features: NDArray[Any]) -> NDArray[np.int64]:
+        """Return the counts of features, in the order of ``marks``."""
         places = self._places[features]
         return np.bincount(places[places >= 0], minlength=len(self.marks))
 

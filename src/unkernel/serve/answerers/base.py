@@ -134,6 +134,7 @@ def check_characters(text: str) -> None:
 
 
 def encode_answers(answers: Sequence[Json], shape: JsonShape) -> bytes:
+    """Return answers as JSON: as lines, as a list, or the only answer as an object."""
     if shape is JsonShape.LINES:
         return _ENCODER.encode_lines(answers)
     return _ENCODER.encode(answers if shape is JsonShape.LIST else answers[0])

@@ -49,6 +49,7 @@ class AnswerFormat:
         ]
 
     def encode(self, raw: NDArray[np.float64], shape: JsonShape) -> bytes:
+        """Return the answers for raw scores of shape (inputs, scores), as JSON of the given shape."""
         if self.json_writer is None:
             return encode_answers(self.make_answers(raw), shape)
         return self.json_writer.write(raw[:, 0], shape)
@@ -59,6 +60,7 @@ class AnswerFormat:
         decision = self._decision
         if not decision.chooses_by_sign or (self.has_probabilities and self._sigmoid is None):
             return None
+        # An answer consists of constant texts, which depend on the class, and of numbers between them.
         suffixes = ["}"]
         if self.has_probabilities:
             negative, positive = (_encode(name).decode() for name in self._names)

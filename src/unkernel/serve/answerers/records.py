@@ -140,6 +140,7 @@ def make_record_answerer(model: RecordClassifier) -> RecordAnswerer:
 
 def _make_column_schema(column: Json) -> Json:
     kind = column["type"]
+    # Columns of bools have the categories 0 and 1.
     may_be_bool = column["choices"] and {0, 1}.issuperset(column["choices"])
     schema: Json = {"type": [kind, *(["boolean"] if may_be_bool else []), "null"]}
     if kind == "array":
@@ -187,6 +188,7 @@ def _list_choices(plan: Plan) -> dict[str, list[Any]]:
 
 
 def _decode_categories(table: Mapping[str, Any]) -> list[Any]:
+    """Return the categories of a column: strings, stored as joined UTF-8 with their ends, and numbers."""
     data, begin = table["strings"].tobytes(), 0
     categories: list[Any] = []
     for end in table["string_ends"].tolist():

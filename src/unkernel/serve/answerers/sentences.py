@@ -78,6 +78,7 @@ class SentenceAnswerer(Answerer):
         return parse_stream(self._model, _Body(item.encode()), n_jobs=1)
 
     def _explain_decisions(self, part: Parsed, top: int) -> Iterator[Json]:
+        """Yield the explained decisions on parsed sentences; those of a tokenizer cannot be explained."""
         model: Any = self._model.parser if isinstance(self._model, TextParserModel) else self._model
         if not isinstance(model, ParserModel):
             return
@@ -118,6 +119,7 @@ def _to_json(sentence: Any) -> Json:
 
 
 def _draw(sentence: Any) -> Json:
+    """Return a drawing of the chunks or the dependencies of a sentence; nothing if it has neither."""
     if isinstance(sentence, ChunkSentence):
         return {"drawn": sentence.draw()}
     has_heads = isinstance(sentence, BunsetsuSentence) or any(sentence.heads)
