@@ -38,6 +38,7 @@ from unkernel.report.sections.weights import make_fragments_section, make_weight
 from unkernel.report.summary import summarize_classes, summarize_ranks, summarize_values
 
 Sections = list[Section | None]
+# The measures of each model, the sections about them, and the sentences of the summary by model.
 Parts = tuple[Sequence[PredictionMeasures], Sections, dict[str, list[str]]]
 
 
@@ -303,6 +304,7 @@ def _describe_answers(predictions: ModelPredictions) -> str:
 
 
 def _find_classifier(model: Any) -> Classifier:
+    """Return a compiled classifier itself, or that of a fitted estimator."""
     if isinstance(model, CompiledClassifier | RecordClassifier | TreeClassifier):
         return model
     if hasattr(type(model), "_fitted_classifier"):  # the model is an estimator
@@ -314,6 +316,7 @@ def _find_classifier(model: Any) -> Classifier:
 
 
 def _encode_examples(classifier: Classifier, X: Any, threads: int) -> CsrRows | Forest:
+    """Return examples in the form that a classifier scores: rows of features, or trees."""
     if isinstance(classifier, TreeClassifier):
         return as_forest(X)
     if isinstance(classifier, RecordClassifier):
@@ -356,11 +359,11 @@ def format_tree(forest: Forest) -> Callable[[int], str]:
 
 def get_record(X: Any, row: int, columns: Sequence[str]) -> dict[str, Any]:
     """Return a record of a table; the table may have any type that encoders accept."""
-    if hasattr(X, "iloc"):
+    if hasattr(X, "iloc"):  # pandas
         return dict(X.iloc[row])
-    if hasattr(X, "slice") and hasattr(X, "to_pylist"):
+    if hasattr(X, "slice") and hasattr(X, "to_pylist"):  # pyarrow
         return dict(X.slice(row, 1).to_pylist()[0])
-    if hasattr(X, "row") and hasattr(X, "columns"):
+    if hasattr(X, "row") and hasattr(X, "columns"):  # polars
         return dict(X.row(row, named=True))
     if isinstance(X, Mapping):
         return {name: values[row] for name, values in X.items()}

@@ -47,6 +47,7 @@ def _tabulate_tree(explanation: TreeExplanation) -> Html:
 def _tabulate_sums(
     parts: Sequence[tuple[str, tuple[float, ...]]], total: tuple[float, ...], for_class: Any, against: Any
 ) -> Html:
+    """Return a table of parts and their total; each has one number, or one for each compared class."""
     longest = max((abs(value) for _, values in parts for value in values), default=0.0)
     rows: list[list[Any]] = [[label, *make_bars(values, longest)] for label, values in parts]
     rows.append(["score", *(format_signed(value) for value in total)])

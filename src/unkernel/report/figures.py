@@ -41,6 +41,7 @@ _SETTINGS = {
     "legend.fontsize": 8.5,
     "lines.linewidth": 1.6,
 }
+# Ids of elements, and references to them.
 _IDS = re.compile(r'((?: id="|xlink:href="#|url\(#))([^")]+)')
 
 

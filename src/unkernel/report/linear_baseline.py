@@ -62,6 +62,7 @@ class LinearBaseline:
         return RankMeasures(replace(predictions, raw=np.asarray(scores, np.float64).reshape(-1, 1)))
 
     def _scale(self, rows: CsrRows) -> Any:
+        """Return rows as a CSR matrix, divided by the largest absolute value of each training column."""
         from scipy import sparse
 
         width = max(self.rows.shape[1], rows.shape[1])

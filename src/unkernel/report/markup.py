@@ -104,7 +104,7 @@ def _make_cell(tag: str, value: Any, is_text: bool, **attributes: Any) -> Html:
 
 
 def facts(names: Sequence[str], rows: Iterable[tuple[str, Sequence[Any]]], *, caption: str) -> Html:
-    """Return a table with one row per fact and one column per object."""
+    """Return a table of texts, with one row per fact and one column per object."""
     return table(["", *names], [[name, *values] for name, values in rows], caption=caption, texts=range(99))
 
 

@@ -42,7 +42,7 @@ def summarize_parser(measures: Any) -> list[str]:
         )
         lines.append(_describe_weakest("tag", values, codes, gold != predicted))
     elif isinstance(measures, HeadMeasures):
-        is_dependency = measures.lengths > 0
+        is_dependency = measures.lengths > 0  # a root has no head
         most_frequent_distance = np.bincount(measures.lengths[is_dependency], minlength=2)[1:].argmax() + 1
         is_most_frequent = measures.lengths[is_dependency] == most_frequent_distance
         share = float(is_most_frequent.mean()) if is_dependency.any() else 0.0

@@ -26,6 +26,7 @@ _LABEL_OFFSETS = ((0, 11), (9, 8), (11, 0), (9, -8), (0, -11), (-9, -8), (-11, 0
 
 
 def check_format(path: Path) -> None:
+    """Raise a ValueError if a file does not have the suffix of a plot."""
     if path.suffix.lower() not in _FORMATS:
         raise ValueError(f"{path}: a plot is a file that ends in .png, .svg or .pdf")
 

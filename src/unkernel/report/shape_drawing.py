@@ -40,6 +40,7 @@ def draw_shape(shape: Shape, score: int | None = None) -> Html:
 
 
 def _draw_curve(shape: Shape, scores: Sequence[int]) -> Html:
+    """Draw a step line per score over the intervals of a column and, at the right, one other value."""
     cells = shape.cells[0]
     numbers = [index for index, cell in enumerate(cells) if cell.is_interval]
     others = [index for index, cell in enumerate(cells) if not cell.is_interval]
@@ -75,7 +76,10 @@ def _draw_curve(shape: Shape, scores: Sequence[int]) -> Html:
 
 
 def _place_edges(cells: Sequence[Cell], left: float, right: float) -> list[float]:
-    """Return the horizontal positions of the edges of adjacent intervals, or of single numbers."""
+    """Return the horizontal positions of the edges of adjacent intervals, or of single numbers.
+
+    Intervals are drawn to scale or, if their widths differ too much, all with the same width.
+    """
     inner = [cell.low for cell in cells[1:]]
     gaps = np.diff(inner)
     is_even = len(inner) > 1 and gaps.max() <= _MAX_UNEVENNESS * max(float(np.median(gaps)), 1e-300)
@@ -104,6 +108,7 @@ def _draw_number_axis(cells: Sequence[Cell], edges: Sequence[float]) -> list[str
 
 
 def _draw_density(left: float, right: float, base: float, cell: Cell, largest: int) -> str:
+    """Draw a grey bar whose height is the number of records in a cell, relative to the largest number."""
     height = _DENSITY_HEIGHT * cell.count / largest
     width = max(right - left - 0.5, 0.5)
     return (
@@ -117,6 +122,7 @@ def _draw_density(left: float, right: float, base: float, cell: Cell, largest: i
 
 
 def _draw_categories(shape: Shape, scores: Sequence[int]) -> Html:
+    """Draw one line per frequent category, the largest contribution to the first score at the top."""
     listed = sorted(range(len(shape.cells[0])), key=lambda k: -shape.cells[0][k].count)[:_MAX_LISTED]
     listed.sort(key=lambda k: -float(shape.scores[k, scores[0]]))
     n_hidden = len(shape.cells[0]) - len(listed)
@@ -150,6 +156,7 @@ def _draw_categories(shape: Shape, scores: Sequence[int]) -> Html:
 
 
 def _draw_heat_map(shape: Shape, score: int | None) -> Html:
+    """Draw a grid of the values of two columns; without a `score`, that with the largest contributions."""
     if score is None:
         score = int(np.argmax(np.abs(shape.scores).max(axis=(0, 1), initial=0.0)))
     values, rows, columns = _coarsen(shape.scores[:, :, score], *shape.cells)
@@ -248,6 +255,7 @@ class _Scale:
 
     @classmethod
     def of(cls, values: Numbers, begin: float, end: float) -> _Scale:
+        """Return a scale with room for these values."""
         low, high = min(float(values.min(initial=0.0)), 0.0), max(float(values.max(initial=0.0)), 0.0)
         margin = 0.05 * (high - low) or 1.0
         return cls(low - margin, high + margin, begin, end)
@@ -303,6 +311,7 @@ def _write(x: float, y: float, text: str, *, anchor: str = "start", title: str |
 
 
 def _shorten(text: str, width: float) -> str:
+    """Cut a text, if necessary, to a width in pixels."""
     n_letters = int(width / _LETTER_WIDTH)
     return text if len(text) <= n_letters else f"{text[: n_letters - 1]}…"
 

@@ -156,10 +156,12 @@ def _find_weakness(predictions: ModelPredictions, wrong: NDArray[np.bool_]) -> s
 
 
 def _find_weak_segment(predictions: ModelPredictions, wrong: NDArray[np.bool_], unit: str) -> str:
+    """Describe the feature whose records are wrong most often, if that is clearly more often than overall."""
     classifier, rows = predictions.classifier, predictions.inputs
     if not isinstance(classifier, RecordClassifier) or classifier.plan.whole or not isinstance(rows, CsrRows):
         return ""
     names = classifier.plan.feature_names
+    # For each feature: the number of its records, of the wrong ones among them, and of values other than 1.
     weights = wrong[rows.row_of_entry()].astype(np.float64)
     sizes, mistakes, other_values = (
         np.bincount(rows.indices, weights=entry_weights, minlength=len(names))

@@ -22,9 +22,9 @@ _BINS = 10
 class Bin:
     """Examples with similar probabilities."""
 
-    predicted: float
-    observed: float
-    low: float
+    predicted: float  # their mean probability
+    observed: float  # the share of them that belongs to the class
+    low: float  # the ends of the interval of `observed`
     high: float
     count: int
 

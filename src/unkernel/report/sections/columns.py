@@ -94,6 +94,7 @@ def _draw_shapes(importances: Importances) -> list[Html]:
 
 
 def _list_importances(model: ModelMeasures) -> Html:
+    """Return a table of permutation importances, the largest first."""
     name, losses = compute_permutation_losses(model, n_repeats=_N_SHUFFLES, max_records=_MAX_ROWS)
     means = {column: float(values.mean()) for column, values in losses.items()}
     order = sorted(means, key=lambda column: -means[column])[:_MAX_LISTED_COLUMNS]

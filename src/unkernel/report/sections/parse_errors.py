@@ -178,6 +178,7 @@ def _make_value_table(
 
 
 def _make_confusion_table(name: str, gold: NDArray[Any], predicted: NDArray[Any]) -> Html:
+    """Return a table of the most frequent pairs of a correct value and a wrong prediction."""
     wrong = np.flatnonzero(gold != predicted)
     pairs = Counter(zip(gold[wrong].tolist(), predicted[wrong].tolist(), strict=True))
     total = Counter(gold.tolist())
@@ -212,6 +213,7 @@ def make_mistakes_section(measured_models: Sequence[HeadMeasures], n_shown: int)
 
 
 def _find_worst(model: HeadMeasures, n_shown: int) -> list[int]:
+    """Return the indices of the sentences with most mistakes that are short enough to draw."""
     sizes = np.diff(model.offsets)
     wrong = np.where((sizes <= _MAX_DRAWN_WORDS) & (model.mistakes > 0), model.mistakes, 0)
     order = np.argsort(-wrong, kind="stable")[:n_shown]

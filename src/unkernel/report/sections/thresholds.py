@@ -39,6 +39,7 @@ def choose_thresholds(predictions: ModelPredictions, costs: Costs) -> dict[int, 
         curve.positives - curve.true_positives
     )
     cost_without_positives = costs.false_negative * curve.positives
+    # The model's own threshold: the last one that finds at most as many examples as the model predicts.
     reasons_by_index: dict[int, list[str]] = {}
     reasons_by_index.setdefault(int(np.searchsorted(n_found, n_predicted, side="right")) - 1, []).append(
         MODEL_THRESHOLD
@@ -46,6 +47,7 @@ def choose_thresholds(predictions: ModelPredictions, costs: Costs) -> dict[int, 
     if curve.positives:
         reasons_by_index.setdefault(int(np.argmax(curve.f1)), []).append(BEST_F1)
         for share in _RECALLS:
+            # 1e-9 allows for the rounding of the product.
             index = int(np.searchsorted(curve.true_positives, share * curve.positives - 1e-9))
             reasons_by_index.setdefault(index, []).append(f"recall {share:.0%}".replace("%", " %"))
     reasons_by_index.setdefault(
