@@ -130,6 +130,7 @@ class UnkernelModel(KServeModel):  # type: ignore[misc]
             raise InvalidInput(f"instances[{error.number}]: {error}") from error
 
     def _infer(self, request: InferRequest) -> InferResponse:
+        """Return the response to a request of version 2."""
         inputs = {tensor_input.name: _decode(tensor_input) for tensor_input in request.inputs}
         try:
             values_by_name = self._answerer.infer(inputs)
@@ -149,6 +150,7 @@ class UnkernelModel(KServeModel):  # type: ignore[misc]
 
 
 def _decode(tensor_input: Any) -> np.ndarray[Any, Any]:
+    """Return an input as an array, with texts as objects of type str."""
     values = np.asarray(tensor_input.as_numpy())
     if tensor_input.datatype != _TEXT:
         return values

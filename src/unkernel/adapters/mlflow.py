@@ -180,6 +180,7 @@ def signature_of(model: Any) -> ModelSignature:
 
 
 def _make_schema(answerer: Answerer) -> Schema:
+    """Describe the inputs of a model: the columns of records, rows of numbers, or one column of texts."""
     if answerer.input == "record":
         required = set(answerer.item_schema.get("required", ()))
         return Schema([_make_column(tensor, tensor.name in required) for tensor in answerer.inputs])

@@ -96,6 +96,7 @@ class UnkernelRuntime(MLModel):  # type: ignore[misc]
 
 
 def _decode(tensor_input: RequestInput) -> np.ndarray[Any, Any]:
+    """Return an input as an array, with texts as objects of type str."""
     if tensor_input.datatype != _TEXT:
         return np.asarray(NumpyCodec.decode_input(tensor_input))
     return np.array(StringCodec.decode_input(tensor_input), dtype=object)

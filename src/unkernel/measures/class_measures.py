@@ -51,7 +51,7 @@ class ClassMeasures(ModelMeasures):
 
     def _count_confusion(self, counts: Counts | None) -> NDArray[Any]:
         size = len(self.predictions.classes)
-        cells = self.predictions.gold * size + self.predictions.predicted
+        cells = self.predictions.gold * size + self.predictions.predicted  # indices in the flat matrix
         return np.bincount(cells, weights=counts, minlength=size * size).reshape(size, size)
 
     @cached_property

@@ -145,6 +145,7 @@ class TreeMeasures(HeadMeasures):
 
     @cached_property
     def lengths(self) -> NDArray[Any]:
+        # Heads are numbers of words in the sentence, counted from 1; 0 is the root.
         positions = np.arange(self.gold.n_words) - np.repeat(self.offsets[:-1], np.diff(self.offsets)) + 1
         return np.where(self.gold.heads > 0, np.abs(self.gold.heads - positions), 0)
 

@@ -86,6 +86,7 @@ def compute_permutation_losses(measures: ModelMeasures, *, n_repeats: int, max_r
 def _sample(
     predictions: ModelPredictions, generator: np.random.Generator, max_records: int
 ) -> ModelPredictions:
+    """Return the predictions for a random sample of at most `max_records` records."""
     count = len(predictions.examples)
     if count <= max_records:
         return predictions
@@ -107,6 +108,7 @@ def _measure_shuffled(
     rows, inner = predictions.inputs, predictions.inner
     assert isinstance(rows, CsrRows)
     assert isinstance(inner, CompiledClassifier)
+    # Move the entries of the column to other rows, then sort all entries by row and feature.
     row_of_entry, is_shuffled = rows.row_of_entry(), is_of_column[rows.indices]
     row_of_entry = np.where(is_shuffled, generator.permutation(rows.shape[0])[row_of_entry], row_of_entry)
     order = np.lexsort((rows.indices, row_of_entry))

@@ -22,7 +22,7 @@ from unkernel.models import Decision
 
 Classifier = CompiledClassifier | RecordClassifier | TreeClassifier
 Numbers = NDArray[np.float64]
-_NUMBERS = "biuf"
+_NUMBERS = "biuf"  # numpy's kinds of types that are numbers: bool, int, unsigned int and float
 
 
 @dataclass(frozen=True, eq=False)

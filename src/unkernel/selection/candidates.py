@@ -21,6 +21,8 @@ class Family:
         Returns the learner, given keyword arguments.
     Cs : tuple of float
         Ascending values of C.
+    parameters : mapping
+        All other parameters that the family fixes.
     scales_numbers : bool
         Whether numbers are scaled instead of divided into intervals.
     """
@@ -37,6 +39,7 @@ class Family:
 
 
 def _path(first: float, factor: float, count: int) -> tuple[float, ...]:
+    """Return values of C, each `factor` times the previous one."""
     return tuple(first * factor**k for k in range(count))
 
 

@@ -67,7 +67,7 @@ class Trial:
         return f"{self.name}{C}: {self.loss:.5g} in {self.seconds:.2f} s"
 
 
-Fold = tuple[NDArray[np.intp], NDArray[np.intp]]
+Fold = tuple[NDArray[np.intp], NDArray[np.intp]]  # the indices of the training and the held-out records
 
 
 @dataclass(frozen=True)
@@ -198,6 +198,7 @@ def make_folds(table: EncodedTable, seed: int) -> list[Fold]:
 def _follow_path(
     table: EncodedTable, family: Family, folds: list[Fold], deadline: Deadline, n_jobs: int | None
 ) -> Iterator[Trial]:
+    """Measure a family for one C after the other; yield each trial, until too little time is left."""
     learners = [
         family.make(
             C=family.Cs[0],
@@ -244,6 +245,7 @@ def fit(learner: Any, rows: Any, y: NDArray[Any]) -> None:
 
 
 def _measure(table: EncodedTable, learner: Any, rows: Any, held_out: NDArray[np.intp]) -> float:
+    """Return the loss of a fitted learner on held-out records."""
     y = table.y[held_out]
     if table.task == "numbers":
         return float(np.sqrt(np.mean((learner.predict(rows[held_out]) - y) ** 2)))

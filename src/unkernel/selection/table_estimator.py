@@ -268,7 +268,7 @@ class TableEstimator(BaseEstimator):  # type: ignore[misc]
     def _encode(
         self, X: Any, y: NDArray[Any], class_weight: dict[Any, float] | None
     ) -> tuple[dict[bool, RecordEncoder], EncodedTable]:
-        """Return the encoders, and the records encoded with numbers in intervals and with scaled numbers."""
+        """Fit two encoders: numbers become intervals (key False) or are scaled (True); encode X with both."""
         divide = RecordEncoder(kinds=self.kinds, min_count=self.min_count or 1, n_jobs=self.n_jobs)
         divided = divide.fit_transform(X, y)
         if self.min_count is None and "text" in divide.kinds_.values():
