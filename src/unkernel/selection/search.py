@@ -215,14 +215,14 @@ def _follow_path(
     for C in family.Cs:
         if seconds and not deadline.allows(seconds):
             return
-        begin, began = time.process_time(), time.monotonic()
+        cpu_start, start = time.process_time(), time.monotonic()
         losses = []
         for learner, (train, held_out) in zip(learners, folds, strict=True):
             fit(learner.set_params(C=C), rows[train], table.y[train])
             losses.append(_measure(table, learner, rows, held_out))
         loss = _average(losses, table, folds)
-        seconds = 2 * (time.monotonic() - began)  # allows for the next C, which takes longer
-        yield Trial(family.name, C, loss, time.process_time() - begin, family)
+        seconds = 2 * (time.monotonic() - start)  # allows for the next C, which takes longer
+        yield Trial(family.name, C, loss, time.process_time() - cpu_start, family)
 
 
 def scale_cost(trial: Trial, n_records: int) -> float:
