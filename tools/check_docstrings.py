@@ -35,7 +35,7 @@ ROOMS = (
 )
 # Packages needed by some rooms only. If one is missing, a stand-in allows importing these rooms.
 OPTIONAL = ("dask", "distributed", "kserve", "mlflow", "mlserver", "starlette", "uvicorn", "msgspec")
-FOR_CLASSES_AND_FUNCTIONS = {"EX01", "SA01"}
+FOR_CLASSES_AND_FUNCTIONS = {"EX01", "SA01"}  # an example, and a "See Also"
 
 
 class Docstring(Validator):  # type: ignore[misc]
@@ -43,6 +43,7 @@ class Docstring(Validator):  # type: ignore[misc]
 
     @property
     def doc_all_parameters(self) -> dict[str, tuple[str, list[str]]]:
+        """Return the documented parameters; for a class with fields, perhaps its documented attributes."""
         described: dict[str, tuple[str, list[str]]] = super().doc_all_parameters
         has_fields = dataclasses.is_dataclass(self.obj) or hasattr(self.obj, "_fields")
         if not has_fields or described:

@@ -26,6 +26,7 @@ LAYERS = (
     LEARNERS,
     ("parsing",),
 )
+# Descriptions of the rooms, for docs/developing.md (tools/rooms_table.py).
 ABOUT = {
     "base": "errors, random numbers, threads, SIMD dispatch, hash maps, files, progress and cancellation",
     "data": "`rows/` (svmlight and packed rows, block files), `trees/` (the forest and its readers), `text/`",
@@ -40,7 +41,7 @@ ABOUT = {
 }
 LEVEL = {room: level for level, rooms in enumerate(LAYERS) for room in rooms}
 
-LONG, TOO_LONG = 500, 700
+LONG, TOO_LONG = 500, 700  # numbers of lines: a warning, and an error
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*(?:"([^"]+)"|<([^>]+)>)')
 COMMENT = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"', re.DOTALL)
@@ -97,6 +98,7 @@ def _problems_of_include(room: str, quoted: str | None, angled: str | None) -> I
 
 
 def _without_comments_and_strings(text: str) -> str:
+    """Return a text without comments and strings, and with the same number of lines."""
     return COMMENT.sub(lambda actual: "\n" * actual[0].count("\n"), text)
 
 

@@ -233,6 +233,7 @@ def shares(counts: dict[str, Count], runs: int) -> dict[str, int]:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    """Fuzz each target for a few runs, which measure its speed, and then for its share of all runs."""
     build(BUILD, "-DUNKERNEL_LIBFUZZER=ON")
     log = Path(arguments.log) if arguments.log else None
     counts = {target: Count() for target in chosen_targets(arguments.targets)}
@@ -320,6 +321,7 @@ def is_reader(name: str) -> bool:
 
 
 def report_coverage(files: Sequence[dict[str, Any]], min_percent: float) -> int:
+    """Print a table of the readers' covered lines; return 1 if fewer than `min_percent` are covered."""
     print("| reader | lines | reached | share |\n|---|---:|---:|---:|")
     lines = reached = 0
     for file in sorted(files, key=lambda file: file["filename"]):

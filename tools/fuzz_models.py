@@ -60,7 +60,11 @@ MAX_SIMILAR = 3  # stored failures with the same last line
 
 
 class Tally:
-    """Counts in memory that the parent and a child share: they survive a crash of the child."""
+    """Counts in memory that the parent and a child share: they survive a crash of the child.
+
+    `number` is the current input, `peak` the largest growth of the memory in bytes, and `slowest` the longest
+    time of an input in seconds. `same` counts unchanged models.
+    """
 
     _LAYOUT = struct.Struct("=qqqqqd")
 
@@ -75,10 +79,12 @@ class Tally:
         self.note()
 
     def note(self) -> None:
+        """Write the counts to the shared memory."""
         counts = (self.number, self.refused, self.answered, self.same, self.peak, self.slowest)
         self._LAYOUT.pack_into(self._memory, 0, *counts)
 
     def fetch(self) -> None:
+        """Read the counts that the other process has written."""
         counts = self._LAYOUT.unpack_from(self._memory)
         self.number, self.refused, self.answered, self.same, self.peak, self.slowest = counts
 
@@ -138,6 +144,7 @@ class Trial:
         return read(self.path, self.specimen.family, **options)
 
     def input(self, rng: Random) -> Input:
+        """Return a changed file; the same generator gives the same file."""
         if rng.random() < SHARE_UNCHANGED:
             output, content = change_nothing(self.parts, rng)
             return Input(output, content, is_unchanged=True)
@@ -173,8 +180,10 @@ class Trial:
     def compare(
         self, questions: Sequence[Question], model: Any, answers: Sequence[str], candidate: Input
     ) -> None:
+        """Raise an AssertionError if a model does not give the expected answers."""
         for question, answer in zip(questions, answers, strict=True):
             result = ask_one(question, model)
+            # "weights" changes weights that the first question, for scores, does not use, but others may.
             unused = (
                 "weights" in candidate.description
                 and candidate.is_unchanged
@@ -222,6 +231,7 @@ def run_batch(trial: Trial, numbers: range, tally: Tally, keep: Callable[[int, s
 
 
 def limit_addresses() -> None:
+    """Limit the memory that this process may allocate from now on; let crashes write no core files."""
     pages = int(Path("/proc/self/statm").read_text().split()[0])
     limit = pages * resource.getpagesize() + MAX_BYTES_ALLOCATED
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
@@ -275,6 +285,7 @@ class Campaign:
         return int(any(count.failures for count in self.counts.values()))
 
     def run_kind(self, specimen: Specimen, numbers: range) -> None:
+        """Try inputs of one kind; if a child ends at an input, another child continues with the next one."""
         count = self.counts[specimen.name]
         trial = Trial(specimen, self.seed, self.path)
         while numbers and len(count.failures) < MAX_FAILURES:
@@ -309,6 +320,8 @@ class Campaign:
         return -ended
 
     def be_child(self, trial: Trial, numbers: range, writer: int) -> None:
+        """Try inputs and end this process; `writer` is the pipe that reports failures to the parent."""
+
         def keep(number: int, problem: str) -> None:
             os.write(writer, (json.dumps({"number": number, "problem": problem}) + "\n").encode())
 
@@ -322,6 +335,7 @@ class Campaign:
             os._exit(1)
 
     def keep_crash(self, trial: Trial, number: int, status: int) -> None:
+        """Record the input at which a child ended; `status` is a signal, or minus an exit status."""
         if status == signal.SIGPROF:
             problem = f"took more than {MAX_SECONDS:g} s of the processor's time"
         else:

@@ -88,6 +88,7 @@ class Steps:
         sys.settrace(None)
 
     def _on_call(self, frame: FrameType, event: str, argument: Any) -> Callable[..., Any] | None:
+        """Return the function that Python calls at each line of a frame; None if it is not traced."""
         name = frame.f_code.co_filename
         if not name.startswith(TRACED):
             return None
@@ -138,9 +139,7 @@ def mutated_header(content: bytes, pool: Sequence[bytes], rng: random.Random) ->
 
 
 def mutated_file(content: bytes, pool: Sequence[bytes], rng: random.Random) -> bytes:
-    """Return a `.uk` file with a changed header, changed arrays or settings (signed or not), or a changed
-    byte.
-    """
+    """Return a `.uk` file with changes to the header, a byte, or arrays and settings (signed or not)."""
     numbers = np.random.default_rng(rng.getrandbits(32))
     kind = rng.choice([mutated_header, *damage.CHANGES_OF_FILES, change_a_setting, change, change, change])
     if kind is mutated_header:
@@ -194,6 +193,7 @@ def fitting_questions(model: Any) -> list[Callable[[Any], object]]:
 
 
 def ask_all(model: Any, questions: Iterable[Callable[[Any], object]]) -> None:
+    """Ask a model questions; any exception other than a ValueError is a failure."""
     for question in questions:
         try:
             question(model)

@@ -125,6 +125,7 @@ def records_of(path: Path, name: str, plan: Plan, size: int = 1 << 22) -> str:
 
 
 def training_of(path: Path, name: str) -> str:
+    """Return the training table of a file as text."""
     table = read_training(open_records(path, name=name), TARGET, kinds={}, drop=[])
     columns = {name: list(values) for name, values in table.columns.items()}
     return repr((columns, table.labels.tolist(), table.types))
@@ -195,6 +196,7 @@ def template_readers() -> Iterator[Reader]:
 
 
 def learn_templates(path: Path) -> None:
+    """Learn the features of a small treebank from the templates in a file."""
     spec = new_spec(*read_templates(path, {}), "none", 1)
     spec.learn(read_conllu(GOLDEN / "trees.conllu")[:3]._text)
     assert spec.move_columns >= 0

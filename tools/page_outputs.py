@@ -47,6 +47,7 @@ MEASURED = re.compile(r"(^candidates\n[^\n]*\n)(?: [^\n]*\n)+", re.M)
 FENCE = re.compile(
     r"^(?P<indent>[ ]*)```(?P<language>\w*)[^\n]*\n(?P<body>.*?)^(?P=indent)```[^\n]*\n", re.M | re.S
 )
+# The comments directly above a block.
 REMARKS = re.compile(r"(?:<!--[^>]*-->\s*)+\Z")
 OUTPUT = re.compile(r"\n?(?P<indent>[ ]*)```output\n(?P<body>.*?)^(?P=indent)```[^\n]*\n", re.M | re.S)
 # Commands that need a shell. All others run in this process, which is faster.
@@ -59,6 +60,7 @@ VARYING_UNIT = (
 NUMBER = r"-?\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?"
 EXACT_UP_TO = 50  # smaller whole numbers are counts that should not change
 CLOSE = 0.02  # relative difference: training stops within a tolerance of the optimum
+# A part of an output that need not be equal: an omission, a gap, or a number, perhaps with a varying unit.
 PIECE = re.compile(
     rf"\.\.\.|(?P<gap>\bgap:? ?{NUMBER})|(?<![\w.])(?P<number>{NUMBER})(?P<unit> ?{VARYING_UNIT})?"
 )

@@ -16,6 +16,7 @@ PROJECT = Path(__file__).resolve().parents[1] / "pyproject.toml"
 
 
 def requirements(extra: str) -> list[str]:
+    """Return the requirements of an extra, of "build-system", or of the package ("dependencies")."""
     project = tomllib.loads(PROJECT.read_text(encoding="utf-8"))
     extras = project["project"]["optional-dependencies"] | {
         "build-system": project["build-system"]["requires"],

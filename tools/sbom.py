@@ -19,6 +19,7 @@ COMPILED_IN = {"nanobind": "BSD-3-Clause"}  # the only foreign code in the exten
 
 
 def reference(name: str, version: str | None = None) -> str:
+    """Return the package URL of a Python package."""
     return f"pkg:pypi/{name}" + (f"@{version}" if version else "")
 
 
@@ -31,6 +32,7 @@ def component(name: str, version: str | None, licence: str | None, scope: str | 
 
 
 def materials() -> dict[str, Any]:
+    """Return the bill of materials in the form of CycloneDX."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     version = re.search(r'__version__ = "([^"]+)"', (ROOT / "src/unkernel/_version.py").read_text())
     assert version is not None
