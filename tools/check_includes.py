@@ -71,7 +71,7 @@ def problems_of_file(path: Path, folder: Path) -> Iterator[str]:
         if match := INCLUDE.match(line):
             for reason in _problems_of_include(room, quoted=match[1], angled=match[2]):
                 yield f"{path}:{number}: {reason}"
-    for number, line in enumerate(_without_comments_and_strings(text).splitlines(), start=1):
+    for number, line in enumerate(_remove_comments_and_strings(text).splitlines(), start=1):
         for pattern, reason in FORBIDDEN_CALLS.items():
             if match := re.search(pattern, line):
                 yield f"{path}:{number}: {match[0].strip()!r}: {reason}"
@@ -97,9 +97,9 @@ def _problems_of_include(room: str, quoted: str | None, angled: str | None) -> I
         yield f'includes "{quoted}": learners and engines share kernels, and nothing else'
 
 
-def _without_comments_and_strings(text: str) -> str:
+def _remove_comments_and_strings(text: str) -> str:
     """Return a text without comments and strings, and with the same number of lines."""
-    return COMMENT.sub(lambda actual: "\n" * actual[0].count("\n"), text)
+    return COMMENT.sub(lambda match: "\n" * match[0].count("\n"), text)
 
 
 def check(folder: Path) -> tuple[list[str], list[str]]:

@@ -113,7 +113,7 @@ def all_targets() -> list[str]:
     return sorted(source.stem for source in sources if source.stem not in ("fuzz_driver", "fuzz_libfuzzer"))
 
 
-def chosen_targets(names: Sequence[str] | None) -> list[str]:
+def choose_targets(names: Sequence[str] | None) -> list[str]:
     """Return the targets with these names; "models" stands for all of `MODELS`."""
     targets = [
         target for name in names or all_targets() for target in (MODELS if name == "models" else (name,))
@@ -163,7 +163,7 @@ def fuzz(target: str, runs: int, seed: int, count: Count) -> None:
     ]
     flags += ["-entropic=0", "-reload=0", f"-artifact_prefix={failures}/"]
     command = [str(program(target)), *flags, *inputs_of(target)]
-    started = time.monotonic()
+    start = time.monotonic()
     completed = subprocess.run(
         command,
         check=False,
@@ -173,23 +173,23 @@ def fuzz(target: str, runs: int, seed: int, count: Count) -> None:
         cwd=failures,
         env=sanitizer_options(),
     )
-    count.seconds += time.monotonic() - started
+    count.seconds += time.monotonic() - start
     executed = re.search(r"stat::number_of_executed_units:\s*(\d+)", completed.stderr)
     count.runs += int(executed[1]) if executed else 0
     if completed.returncode != 0:
         note_failure(target, completed.stderr, set(failures.iterdir()) - old_failures, count)
 
 
-def note_failure(target: str, output: str, actual: Iterable[Path], count: Count) -> None:
+def note_failure(target: str, output: str, new_files: Iterable[Path], count: Count) -> None:
     """Store the output of a failure. An input that was slow because of other processes is not a failure."""
-    for path in actual:
+    for path in new_files:
         if path.name.startswith("timeout-") and passes(target, path):
             count.slow_under_load += 1
             path.unlink()
             return
         path.with_name(path.name + ".txt").write_text(output, encoding="utf-8")
         count.failures.append(str(path.relative_to(ROOT)))
-    if not actual:
+    if not new_files:
         count.failures.append(output[-2000:])
 
 
@@ -221,7 +221,7 @@ def campaign(target: str, runs: int, seed: int, count: Count, log: Path | None) 
             break
 
 
-def shares(counts: dict[str, Count], runs: int) -> dict[str, int]:
+def divide_runs(counts: dict[str, Count], runs: int) -> dict[str, int]:
     """Return how many more runs each target gets: a minimum share of `runs`, and the rest by speed."""
     minimum = runs // max(100, 2 * len(counts))
     remaining = runs - minimum * len(counts)
@@ -236,12 +236,12 @@ def run(arguments: argparse.Namespace) -> int:
     """Fuzz each target for a few runs, which measure its speed, and then for its share of all runs."""
     build(BUILD, "-DUNKERNEL_LIBFUZZER=ON")
     log = Path(arguments.log) if arguments.log else None
-    counts = {target: Count() for target in chosen_targets(arguments.targets)}
+    counts = {target: Count() for target in choose_targets(arguments.targets)}
     seed = arguments.seed or int(time.time())
     with ThreadPoolExecutor(arguments.jobs) as pool:
         trial_runs = min(FIRST_RUNS, arguments.runs // (2 * len(counts)))
         list(pool.map(lambda item: campaign(item[0], trial_runs, seed, item[1], log), counts.items()))
-        remaining = shares(counts, arguments.runs)
+        remaining = divide_runs(counts, arguments.runs)
         list(pool.map(lambda item: campaign(item[0], remaining[item[0]], seed, item[1], log), counts.items()))
     print(table(counts, seed))
     return int(any(count.failures for count in counts.values()))
@@ -268,7 +268,7 @@ def table(counts: dict[str, Count], seed: int) -> str:
 def merge(arguments: argparse.Namespace) -> int:
     """Replace the corpus by a minimal number of short inputs with the same coverage."""
     build(BUILD, "-DUNKERNEL_LIBFUZZER=ON")
-    for target in chosen_targets(arguments.targets):
+    for target in choose_targets(arguments.targets):
         merged = BUILD / "merged" / target
         shutil.rmtree(merged, ignore_errors=True)
         merged.mkdir(parents=True)
@@ -296,7 +296,7 @@ def merge(arguments: argparse.Namespace) -> int:
 def coverage(arguments: argparse.Namespace) -> int:
     """Show the lines of the readers covered by the corpus and the seeds, without mutations."""
     build(COVERAGE, "-DUNKERNEL_COVERAGE=ON", "-DUNKERNEL_LIBFUZZER=OFF")
-    targets = chosen_targets(arguments.targets)
+    targets = choose_targets(arguments.targets)
     for target in targets:
         profile = {"LLVM_PROFILE_FILE": str(COVERAGE / f"{target}.profraw")}
         folders = [CORPUS / target] if (CORPUS / target).is_dir() else []
@@ -337,7 +337,7 @@ def report_coverage(files: Sequence[dict[str, Any]], min_percent: float) -> int:
     return int(share < min_percent)
 
 
-def parsed(words: Sequence[str] | None = None) -> argparse.Namespace:
+def parse_arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -359,5 +359,5 @@ def parsed(words: Sequence[str] | None = None) -> argparse.Namespace:
 
 
 if __name__ == "__main__":
-    arguments = parsed()
+    arguments = parse_arguments()
     sys.exit(arguments.function(arguments))

@@ -213,14 +213,14 @@ def run_batch(trial: Trial, numbers: range, tally: Tally, keep: Callable[[int, s
     for number in numbers:
         tally.number = number
         tally.note()
-        began = time.process_time()
+        start = time.process_time()
         signal.setitimer(signal.ITIMER_PROF, MAX_SECONDS)
         try:
             trial.run(number, tally)
         except Exception:
             keep(number, traceback.format_exc())
         signal.setitimer(signal.ITIMER_PROF, 0)
-        tally.slowest = max(tally.slowest, time.process_time() - began)
+        tally.slowest = max(tally.slowest, time.process_time() - start)
         grown = peak_bytes() - base
         if grown > tally.peak:
             tally.peak = grown
@@ -265,7 +265,7 @@ class Campaign:
         self.path = (
             Path("/dev/shm" if Path("/dev/shm").is_dir() else "/tmp") / f"fuzz-models-{os.getpid()}.uk"
         )
-        self.began = time.monotonic()
+        self.start_time = time.monotonic()
 
     def run(self) -> int:
         """Return 1 if an input failed."""
@@ -373,7 +373,7 @@ class Campaign:
     def show_progress(self, name: str) -> None:
         runs = sum(count.runs for count in self.counts.values())
         failures = sum(len(count.failures) for count in self.counts.values())
-        speed = runs / (time.monotonic() - self.began)
+        speed = runs / (time.monotonic() - self.start_time)
         total = self.runs_per_kind * len(self.specimens)
         line = f"{runs:,} of {total:,} inputs, {speed:,.0f} per second, {failures} failures: {name}"
         begin, end = ("\r\033[K", "") if sys.stderr.isatty() else ("", "\n")

@@ -107,7 +107,7 @@ class Steps:
         return on_event
 
 
-def mutated_text(content: bytes, pool: Sequence[bytes], rng: random.Random) -> bytes:
+def mutate_text(content: bytes, pool: Sequence[bytes], rng: random.Random) -> bytes:
     """Return a text with one to three changes to a byte, a token, a part, a line or the end."""
     for _ in range(rng.choice((1, 1, 1, 2, 3))):
         place, donor = rng.randrange(len(content) + 1), rng.choice(pool)
@@ -130,27 +130,27 @@ def mutated_text(content: bytes, pool: Sequence[bytes], rng: random.Random) -> b
     return content[:MAX_INPUT_BYTES]
 
 
-def mutated_header(content: bytes, pool: Sequence[bytes], rng: random.Random) -> bytes:
+def mutate_header(content: bytes, pool: Sequence[bytes], rng: random.Random) -> bytes:
     """Change the header as text, with a matching length."""
     length = int.from_bytes(content[:8], "little")
-    text = mutated_text(content[8 : 8 + length].rstrip(), [b'"', b"}", b'{"a":1}'], rng)
+    text = mutate_text(content[8 : 8 + length].rstrip(), [b'"', b"}", b'{"a":1}'], rng)
     text += b" " * (-(8 + len(text)) % 64)
     return len(text).to_bytes(8, "little") + text + content[8 + length :]
 
 
-def mutated_file(content: bytes, pool: Sequence[bytes], rng: random.Random) -> bytes:
+def mutate_file(content: bytes, pool: Sequence[bytes], rng: random.Random) -> bytes:
     """Return a `.uk` file with changes to the header, a byte, or arrays and settings (signed or not)."""
     numbers = np.random.default_rng(rng.getrandbits(32))
-    kind = rng.choice([mutated_header, *damage.CHANGES_OF_FILES, change_a_setting, change, change, change])
-    if kind is mutated_header:
-        return mutated_header(content, pool, rng)
+    kind = rng.choice([mutate_header, *damage.CHANGES_OF_FILES, change_a_setting, change, change, change])
+    if kind is mutate_header:
+        return mutate_header(content, pool, rng)
     try:
         if kind is change:
             return change(Parts.of(content), rng)[1].content()
         return bytes(kind(content, numbers)[1])
     except (LookupError, AttributeError, ValueError, TypeError):
         # This kind of damage needs a file of another kind, or a valid file.
-        return mutated_header(content, pool, rng)
+        return mutate_header(content, pool, rng)
 
 
 # --- Questions ----------------------------------------------------------------------------------------
@@ -220,7 +220,7 @@ class Target:
 def targets() -> dict[str, Target]:
     """Return one target per format of other programs and one per kind of `.uk` file."""
     result = {
-        f"format {name}": Target(unkernel.read_model, mutated_text, [text])
+        f"format {name}": Target(unkernel.read_model, mutate_text, [text])
         for name, text in VALID_MODELS.items()
     }
     trees = [
@@ -228,7 +228,7 @@ def targets() -> dict[str, Target]:
         for name in ("one-sst-defaults", "multi-plus-lin")
     ]
     result["format svmlight-tk"] = Target(
-        unkernel.read_model, mutated_text, [path.read_bytes() for path in trees]
+        unkernel.read_model, mutate_text, [path.read_bytes() for path in trees]
     )
     for path in sorted((ROOT / "tests" / "models" / "golden").glob("digests-*.uk")):
         signed = path.read_bytes()
@@ -236,9 +236,9 @@ def targets() -> dict[str, Target]:
         name = path.stem.removeprefix("digests-")
         # A kernel model must be compiled before it can predict, so `load` refuses it.
         read = unkernel.read_model if name == "kernel" else unkernel.load
-        result[f"uk {name}"] = Target(read, mutated_file, seeds)
+        result[f"uk {name}"] = Target(read, mutate_file, seeds)
     for reader in readers():
-        mutate = mutated_file if reader.is_model else mutated_text
+        mutate = mutate_file if reader.is_model else mutate_text
         result[reader.name] = Target(reader.read, mutate, reader.seeds)
     return result
 
@@ -248,7 +248,7 @@ def try_one(target: Target, name: str, content: bytes, path: Path, questions: Se
     path.unlink(missing_ok=True)  # a loaded model may still map the previous file
     path.write_bytes(content)
     target.runs += 1
-    began = time.process_time()
+    start = time.process_time()
     problem = ""
     try:
         ask_all(target.read(path), questions)
@@ -258,7 +258,7 @@ def try_one(target: Target, name: str, content: bytes, path: Path, questions: Se
         if isinstance(sys.exc_info()[1], KeyboardInterrupt):
             raise
         problem = traceback.format_exc()
-    seconds = time.process_time() - began
+    seconds = time.process_time() - start
     target.slowest = max(target.slowest, seconds)
     if seconds > MAX_SECONDS:
         problem = problem or f"took {seconds:.1f} seconds"

@@ -231,7 +231,7 @@ def parser_readers() -> Iterator[Reader]:
     for name, text in QUESTIONS.items():
         sentences = beginning(text, 2, ENDS[name])
         for path in sorted(GOLDEN.glob(f"{name}-*.uk")):
-            signed = rewritten(path)
+            signed = rewrite(path)
             seeds = [damage.without_digests(signed), signed]
             yield Reader(
                 f"uk {path.stem}",
@@ -241,7 +241,7 @@ def parser_readers() -> Iterator[Reader]:
             )
 
 
-def rewritten(path: Path) -> bytes:
+def rewrite(path: Path) -> bytes:
     """Return a file of an older version as the current version writes it."""
     with tempfile.TemporaryDirectory() as folder:
         saved = Path(folder) / "model.uk"

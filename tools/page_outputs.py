@@ -236,7 +236,7 @@ def is_alike(shown: str, printed: str) -> bool:
     because training stops within a tolerance. Times, speeds, numbers of steps, gaps and the memory of a
     process may have any value.
     """
-    shown, printed = re.sub(r"\s*\.\.\.\s*", "...", without_widths(shown)), without_widths(printed)
+    shown, printed = re.sub(r"\s*\.\.\.\s*", "...", remove_widths(shown)), remove_widths(printed)
     pattern, numbers, place = "", [], 0
     for piece in PIECE.finditer(shown):
         pattern += re.escape(shown[place : piece.start()])
@@ -264,7 +264,7 @@ def are_close(shown: str, printed: str) -> bool:
     return abs(shown_number - printed_number) <= max(1.01 * last_digit, CLOSE * abs(shown_number))
 
 
-def without_widths(text: str) -> str:
+def remove_widths(text: str) -> str:
     """Return a text with single blanks, and with lines of tables shortened."""
     return re.sub(r"\s+", " ", re.sub(r"([─━═-])\1+", r"\1", text)).strip()
 
@@ -298,12 +298,12 @@ def with_outputs(path: Path) -> str:
     max_lines = int(limit[1]) if limit else LONGEST_LINES
     parts, place = [], 0
     for block in blocks(text):
-        parts += [text[place : block.start], rewritten(page, block, text[block.start : block.end], max_lines)]
+        parts += [text[place : block.start], rewrite(page, block, text[block.start : block.end], max_lines)]
         place = block.end
     return "".join([*parts, text[place:]])
 
 
-def rewritten(page: Page, block: Block, source: str, max_lines: int) -> str:
+def rewrite(page: Page, block: Block, source: str, max_lines: int) -> str:
     """Return a block with its current outputs, of at most `max_lines` lines each.
 
     A block whose outputs are alike or not shown is returned unchanged.
@@ -312,19 +312,19 @@ def rewritten(page: Page, block: Block, source: str, max_lines: int) -> str:
     if not block.is_shown or all(is_alike(shown, printed) for shown, printed in pairs):
         return source
     if block.language == "python":
-        parts = [fenced("python", block.code)]
-        parts += [fenced("output", shortened(printed, max_lines)) for _, printed in pairs if printed]
+        parts = [make_fence("python", block.code)]
+        parts += [make_fence("output", shorten(printed, max_lines)) for _, printed in pairs if printed]
         return textwrap.indent("\n".join(parts), block.indent)
     remaining_pairs = iter(pairs)
     lines = []
     for command in commands(block):
         shown, printed = next(remaining_pairs) if command.is_run else (command.output, command.output)
-        lines += [command.lines, shown if is_alike(shown, printed) else shortened(printed, max_lines)]
-    return textwrap.indent(fenced("console", "".join(lines)), block.indent)
+        lines += [command.lines, shown if is_alike(shown, printed) else shorten(printed, max_lines)]
+    return textwrap.indent(make_fence("console", "".join(lines)), block.indent)
 
 
-def shortened(printed: str, max_lines: int) -> str:
-    """Return an output with a long one shortened, and without parts that differ between machines."""
+def shorten(printed: str, max_lines: int) -> str:
+    """Cut an output to `max_lines` lines, and leave out parts that differ between machines."""
     lines = MEASURED.sub(r"\1  ...\n", printed).splitlines()
     lines = [line if len(line) <= LONGEST_LINE else f"{line[: LONGEST_LINE - 4]} ..." for line in lines]
     if len(lines) > max_lines:
@@ -332,7 +332,7 @@ def shortened(printed: str, max_lines: int) -> str:
     return "\n".join([*lines, ""])
 
 
-def fenced(language: str, text: str) -> str:
+def make_fence(language: str, text: str) -> str:
     return f"```{language}\n{text}```\n"
 
 

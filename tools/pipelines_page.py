@@ -99,24 +99,24 @@ def sections(table: dict[str, Supported]) -> Iterator[str]:
             yield "\n| parameter | supported | refused |\n|---|---|---|\n"
         for parameter, about in entry.parameters.items():
             refused = f"all others: {about.why}" if about.refused else ""
-            yield f"| `{parameter}` | {escaped(about.takes)} | {escaped(refused)} |\n"
+            yield f"| `{parameter}` | {escape_cell(about.takes)} | {escape_cell(refused)} |\n"
 
 
-def escaped(text: str) -> str:
+def escape_cell(text: str) -> str:
     """Return text escaped for a cell of a table."""
     return text.replace("|", "\\|")
 
 
-def joined(text: str) -> str:
+def join_lines(text: str) -> str:
     """Return text with each paragraph on one line."""
     return re.sub(r"(?<!\n)\n(?!\n)", " ", text.strip()) + "\n"
 
 
 def page() -> str:
     """Return the page."""
-    head = [joined(HEAD), EXAMPLE, "\n", joined(STEPS), *sections(TRANSFORMERS)]
-    machines = ["\n", joined(MACHINES), MACHINE_EXAMPLE, MACHINE_LIMITS]
-    return "".join([*head, "\n", joined(LAST), *sections(ESTIMATORS), *machines])
+    head = [join_lines(HEAD), EXAMPLE, "\n", join_lines(STEPS), *sections(TRANSFORMERS)]
+    machines = ["\n", join_lines(MACHINES), MACHINE_EXAMPLE, MACHINE_LIMITS]
+    return "".join([*head, "\n", join_lines(LAST), *sections(ESTIMATORS), *machines])
 
 
 def main(arguments: list[str]) -> int:

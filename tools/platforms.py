@@ -131,10 +131,10 @@ def compile_native(result: Result, options: Sequence[str], programs: Sequence[st
     log = folder / "log.txt"
     log.unlink(missing_ok=True)
     generator = ["-G", "Ninja"] if shutil.which("ninja") else []
-    started = time.monotonic()
+    start = time.monotonic()
     run(["cmake", "-S", ROOT, "-B", folder, *generator, *NATIVE, *options], log)
     run(["cmake", "--build", folder, "--target", *programs, "--parallel", jobs()], log)
-    result.seconds["compiling"] = round(time.monotonic() - started)
+    result.seconds["compiling"] = round(time.monotonic() - start)
     return folder
 
 
@@ -145,14 +145,14 @@ def jobs() -> str:
 def run_native_tests(result: Result, folder: Path | None = None) -> None:
     """Run the native tests in the target's folder or another one; record how many passed."""
     log = BUILD / result.target / "log.txt"
-    started = time.monotonic()
+    start = time.monotonic()
     try:
         message = run(["ctest", "--test-dir", folder or log.parent, "--output-on-failure", "-j", jobs()], log)
     except FailedError as error:
         result.native_tests = counts_of_ctest(str(error))
         raise
     result.native_tests = counts_of_ctest(message)
-    result.seconds["native tests"] = round(time.monotonic() - started)
+    result.seconds["native tests"] = round(time.monotonic() - start)
 
 
 def counts_of_ctest(output: str) -> dict[str, int]:
@@ -172,7 +172,7 @@ def run_python_tests(
 ) -> None:
     """Run the Python tests, or a part of them on other platforms; add up their numbers."""
     report = BUILD / result.target / "pytest.xml"
-    started = time.monotonic()
+    start = time.monotonic()
     left_out = [f"--deselect={test}" for test in result.left_out]
     command = [python, "-m", "pytest", "-q", "-m", FAST, "--junitxml", report, *left_out, *tests]
     try:
@@ -182,7 +182,7 @@ def run_python_tests(
             counts = counts_of_pytest(report.read_text(encoding="utf-8"))
             previous = result.python_tests or dict.fromkeys(counts, 0)
             result.python_tests = {name: previous[name] + count for name, count in counts.items()}
-    spent = round(time.monotonic() - started)
+    spent = round(time.monotonic() - start)
     result.seconds["Python tests"] = result.seconds.get("Python tests", 0) + spent
 
 
@@ -334,9 +334,9 @@ def check_other_architecture(result: Result, arguments: Sequence[str]) -> None:
     result.compiler = (
         f"{first_line(other.OTHER.compiler, '--version')}, {first_line(other.OTHER.emulator, '--version')}"
     )
-    started = time.monotonic()
+    start = time.monotonic()
     other.prepare()
-    result.seconds["compiling"] = round(time.monotonic() - started)
+    result.seconds["compiling"] = round(time.monotonic() - start)
     result.compiled = ["core", "native tests", "extension"]
     result.python = first_line(str(other.PYTHON), "-c", "import platform; print(platform.python_version())")
     other.compare_answers()
