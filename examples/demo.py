@@ -71,7 +71,7 @@ def write_people(path: Path) -> None:
 
 
 def commands(folder: Path) -> list[str]:
-    """Train, ask why, and make a report."""
+    """Return commands that train a model, explain a prediction and make a report."""
     people, model = folder / "people.csv", folder / "income.uk"
     return [
         f"train {people} --target income -o {model}",

@@ -2,10 +2,10 @@
 Probabilities that can be trusted
 =================================
 
-A support vector machine gives scores, not probabilities. There are two ways to probabilities:
-:class:`~unkernel.PolyLogisticRegression` has them by itself, and scikit-learn's ``CalibratedClassifierCV``
-fits them to the scores of a :class:`~unkernel.PolySVC` on folds that were held out. This example shows how
-far both can be trusted.
+A support vector machine gives scores, not probabilities. There are two ways to get probabilities:
+:class:`~unkernel.PolyLogisticRegression` models them directly, and scikit-learn's ``CalibratedClassifierCV``
+fits them to the scores of a :class:`~unkernel.PolySVC` on held-out folds. This example shows how reliable
+both are.
 """
 
 # %%
@@ -34,7 +34,7 @@ print(f"log loss of the true probabilities: {log_loss(y_test, probability[6000:]
 # Three sources of probabilities
 # ------------------------------
 #
-# The first is a naive one: the sigmoid of the SVM's score. A score of a margin is not a log-odds, so these
+# The first one is naive: the sigmoid of the SVM's score. The score of an SVM is not a log-odds, so these
 # probabilities are wrong.
 
 svm = PolySVC(degree=2, gamma=1, C=0.01, random_state=0)
@@ -56,8 +56,8 @@ for name, probabilities in probabilities_of.items():
 # The figure
 # ----------
 #
-# A point on the diagonal is a promise that is kept: of the rows with a predicted probability of about 0.8, 80
-# per cent are positive.
+# On the diagonal, the probabilities are right: of the rows with a predicted probability of about 0.8, 80 per
+# cent are positive.
 
 fig, (left, right) = plt.subplots(1, 2, figsize=(10, 4.4), layout="constrained")
 colors = ("#8a8a8a", "#d55e00", "#0072b2")

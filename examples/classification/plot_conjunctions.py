@@ -2,11 +2,11 @@
 Which conjunctions a model has found
 ====================================
 
-A kernel SVM of degree 2 uses all pairs of features, but it cannot say which of them matter: its model is a
-list of support vectors. :class:`~unkernel.PolySVC` has one weight per conjunction, so you can read what it
-learned, in the names of your own columns.
+A kernel SVM of degree 2 uses all pairs of features, but it does not show which of them matter: its model is a
+list of support vectors. :class:`~unkernel.PolySVC` has one weight per conjunction of features, so you can
+read what it has learned, in the names of your own columns.
 
-The data are generated, so that we know what there is to find.
+The data are generated, so that we know which conjunctions it should find.
 """
 
 # %%
@@ -14,7 +14,7 @@ The data are generated, so that we know what there is to find.
 # -------------------
 #
 # A customer is a dict. Two rules decide, and each needs two columns: monthly contracts with four or more
-# complaints, and optical fibre in the first year. One answer in twenty is turned round at random.
+# complaints, and optical fibre in the first year. One label in twenty is flipped at random.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -29,6 +29,7 @@ rng = np.random.default_rng(0)
 
 
 def customer():
+    """Return a random customer."""
     return {
         "contract": str(rng.choice(["monthly", "yearly"])),
         "internet": str(rng.choice(["fibre", "cable", "none"])),
@@ -39,6 +40,7 @@ def customer():
 
 
 def leaves(record):
+    """Return the label of a customer."""
     by_rule = (record["contract"] == "monthly" and record["complaints"] >= 4) or (
         record["internet"] == "fibre" and record["months"] <= 12
     )
@@ -66,8 +68,8 @@ print(f"{learner.to_model().n_conjunctions} conjunctions have a weight")
 # The largest weights
 # -------------------
 #
-# ``heaviest`` lists them, each with the class that it speaks for. Both rules are there, split by the
-# intervals of the encoder.
+# ``heaviest`` lists them, each with the class that it supports. Both rules appear, divided by the intervals
+# of the encoder.
 
 heaviest = model.heaviest(12)
 for conjunction in heaviest[:5]:
@@ -96,7 +98,7 @@ plt.show()
 # Why this customer?
 # ------------------
 #
-# ``explain_one`` shows what decided for one record. The parts add up to the score.
+# ``explain_one`` lists the contributions to the score of one record. They add up to the score.
 
 print(
     model.explain_one(

@@ -2,9 +2,9 @@
 Where not to use unkernel: few dense rows
 =========================================
 
-The gain of :class:`~unkernel.PolySVC` is in sparse rows. Here is a data set on which you gain little: images
-of digits, 1,257 dense rows of 64 pixels. A row has two thousand pairs of pixels, and there are few rows to
-compare it with.
+:class:`~unkernel.PolySVC` is fast on sparse rows. This data set, on which it is not, has images of digits:
+1,257 dense rows of 64 pixels. A row has two thousand pairs of pixels, while ``SVC`` compares it with few
+other rows.
 """
 
 # %%
@@ -29,6 +29,7 @@ X_train, X_test, y_train, y_test = train_test_split(X / 16, y, test_size=0.3, ra
 
 
 def cpu_seconds(function, *arguments):
+    """Return the result of a function, and its CPU time."""
     began = time.process_time()
     result = function(*arguments)
     return result, time.process_time() - began
@@ -48,11 +49,11 @@ for degree in (2, 3):
         print(f"{name:18} {np.mean(answers == y_test):.1%} correct")
 
 # %%
-# What comes out
-# --------------
+# Results
+# -------
 #
-# The accuracy is the same, and ``SVC`` trains faster. With more values per row the difference grows, since
-# the number of pairs grows with its square. Use another learner than ``PolySVC`` where
+# The accuracy is the same, and ``SVC`` trains faster. With more values per row the difference grows, because
+# the number of pairs grows with the square of their number. Use another learner than ``PolySVC`` if
 #
 # - rows are few, or dense with thousands of values each: ``SVC``;
 # - single features are enough: ``LinearSVC``, or :class:`~unkernel.CuttingPlaneSVC` for very many rows;

@@ -14,7 +14,7 @@ features by its quartiles.
 # --------
 #
 # The optimum is over *all* pairs of features, not over pairs that were selected in advance. Each model has a
-# certified gap: the objective is within 0.1 % of the best.
+# certified gap: the objective is within 0.1 % of the optimum.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -47,7 +47,8 @@ for C, size, accuracy in list(zip(Cs, sizes, accuracies, strict=True))[::3]:
 # Which conjunctions come first
 # -----------------------------
 #
-# ``heaviest`` gives the weights of each model by name. The figure follows those that are largest at the end.
+# ``heaviest`` returns the weights of each model with names. The figure shows the paths of those weights that
+# are largest at the end.
 
 
 def weights(model):

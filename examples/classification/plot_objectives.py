@@ -2,17 +2,17 @@
 A rare class: ROC area and F1 as objectives
 ===========================================
 
-Where one class is rare, the error rate says little: a classifier that never finds the rare class is right
-nearly always. :class:`~unkernel.CuttingPlaneSVC` can optimise other measures of all predictions together,
-among them the F1 score and the area under the ROC curve.
+If one class is rare, the error rate says little: a classifier that never predicts this class is nearly always
+right. :class:`~unkernel.CuttingPlaneSVC` can optimise measures of all predictions together instead, such as
+the F1 score and the area under the ROC curve.
 """
 
 # %%
-# Texts of which few are of interest
-# ----------------------------------
+# Texts, few of them positive
+# ---------------------------
 #
 # We generate bags of words: 1,000 words by Zipf's law, 30 of them in a text on average. One text in twenty is
-# of the positive class, in which 150 of the words are 2.5 times as frequent as in other texts.
+# positive. In positive texts, 150 of the words are 2.5 times as frequent as in others.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -29,6 +29,7 @@ telling = np.random.default_rng(0).permutation(np.arange(20, N_WORDS))[:150]
 
 
 def texts(seed):
+    """Return bags of words, and 1 for positive texts."""
     rng = np.random.default_rng(seed)
     positive = rng.random(N_TEXTS) < 0.05
     chances = np.tile(frequency, (N_TEXTS, 1))
@@ -44,8 +45,8 @@ print(f"{y_train.sum()} of {len(y_train):,} training texts are positive")
 # Three objectives, and class weights
 # -----------------------------------
 #
-# ``path`` trains one model per value of C. ``class_weight="balanced"`` is the usual remedy for rare classes,
-# and takes part as well.
+# ``path`` trains one model per value of C. ``class_weight="balanced"``, the usual remedy for rare classes, is
+# compared, too.
 
 Cs = np.geomspace(0.1, 10, 5)
 learners = {
@@ -62,14 +63,14 @@ for name, learner in learners.items():
     print(f"{name:30} best F1 {max(f1[name]):.3f}, best ROC area {max(area[name]):.4f}")
 
 # %%
-# What comes out
-# --------------
+# Results
+# -------
 #
 # The plain SVM finds no text of the rare class unless C is large. The other three do, at every C of the
-# figure. Below it, at C = 0.03 and 0.01, the objective F1 finds no weights on these texts either, and warns.
-# At their best C all four have about the same ROC area; the scores that were trained for it, with a small C,
-# give the best F1 as well. In practice, choose C by cross-validation for each objective before you compare
-# them.
+# figure. With C = 0.03 and 0.01, which are not in the figure, the objective F1 finds no weights on these
+# texts either, and warns. Each at its best C, all four have about the same ROC area; the model trained for
+# the ROC area, with a small C, also has the best F1. In practice, choose C by cross-validation for each
+# objective before you compare them.
 
 fig, axes = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
 for axis, values, title in (

@@ -4,14 +4,14 @@ A report of two models
 
 Every classifier has a method ``report``, and :func:`unkernel.report.report` compares several models on the
 same rows. A report is one page of HTML that needs no network: measures with confidence intervals, curves,
-thresholds with costs, and the mistakes with what decided each of them.
+thresholds with costs, and explained mistakes.
 """
 
 # %%
 # Two models
 # ----------
 #
-# The data are scikit-learn's breast cancer measurements, each above or below its median.
+# The data are scikit-learn's breast cancer measurements. A feature is 1 if a measurement is above its median.
 
 import tempfile
 from pathlib import Path
@@ -38,8 +38,8 @@ models = {
 # The report
 # ----------
 #
-# ``save`` writes the page, and a notebook shows it as it is. ``costs=(1, 5)`` says that a missed positive
-# costs five times as much as a false alarm; the page then lists the threshold of lowest cost.
+# ``save`` writes the page, and notebooks display it. ``costs=(1, 5)`` means that a false negative costs five
+# times as much as a false positive; the page then also lists the threshold with the lowest cost.
 
 page = report(models, X_test, y_test, costs=(1, 5))
 with tempfile.TemporaryDirectory() as folder:
@@ -48,7 +48,7 @@ with tempfile.TemporaryDirectory() as folder:
     print(f"{path.name}: {path.stat().st_size / 1e3:.0f} kB")
 
 # %%
-# The measures are there as a frame, too:
+# ``to_frame`` returns the measures as a data frame:
 
 measures = page.to_frame()
 print(measures[["model", "measure", "value", "low", "high"]].round(3).to_string(index=False))
@@ -57,8 +57,8 @@ print(measures[["model", "measure", "value", "low", "high"]].round(3).to_string(
 # Intervals
 # ---------
 #
-# The page has an interval of 95 % confidence for each measure. Those of the two models overlap: 228 test rows
-# do not tell which of them is better.
+# The page shows a 95 % confidence interval for each measure. The intervals of the two models overlap: 228
+# test rows are too few to tell which model is better.
 
 measure_names = ["accuracy", "precision", "recall", "F1", "ROC area"]
 fig, axis = plt.subplots(figsize=(8, 3.6), layout="constrained")

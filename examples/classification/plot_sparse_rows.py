@@ -2,15 +2,15 @@
 Sparse rows where pairs of features decide
 ==========================================
 
-Text, clicks and forms give sparse binary rows: each feature is there or it is not. Often no single feature
+Text, clicks and forms give sparse binary rows: each feature is present or absent. Often no single feature
 decides, but two of them together do. This example compares:
 
 - logistic regression, which sees single features only;
 - LightGBM, if it is installed;
 - scikit-learn's ``SVC`` with a polynomial kernel of degree 2, which sees all pairs, and the same ``SVC``
   after :func:`unkernel.compile`;
-- :class:`~unkernel.PolySVC`, which solves the problem of ``SVC`` with one weight per pair, and the same with
-  an l1 penalty, which sets most of these weights to 0.
+- :class:`~unkernel.PolySVC`, which solves the same problem as ``SVC`` with one weight per pair, and
+  ``PolySVC`` with an l1 penalty, which sets most of these weights to 0.
 """
 
 # %%
@@ -55,9 +55,9 @@ tasks = {
 # The classifiers
 # ---------------
 #
-# C and gamma of ``PolySVC`` were chosen on other generated rows, and ``SVC`` has the same; LightGBM and
-# logistic regression were not tuned. The rows are made so that pairs matter. On real rows they need not:
-# compare on yours.
+# C and gamma of ``PolySVC`` were chosen on other generated rows, and ``SVC`` has the same values; LightGBM
+# and logistic regression were not tuned. In these rows, pairs matter by construction. In real rows they may
+# not: compare the classifiers on your rows.
 
 models = {
     "LogisticRegression": LogisticRegression(C=0.1, max_iter=1000),
@@ -121,11 +121,11 @@ for name in order:
     print(f"{name:20} {shares}{training[name]:8.2f} s {prediction[name]:11.2f} µs")
 
 # %%
-# What comes out
-# --------------
+# Results
+# -------
 #
-# Logistic regression cannot see pairs. Where few pairs decide, the l1 penalty finds them; boosted trees come
-# next. Where all pairs have a say, the l2 penalty of ``SVC`` and ``PolySVC`` is the better choice.
+# Logistic regression cannot see pairs. If few pairs decide, the l1 penalty finds them; boosted trees come
+# next. If all pairs have some influence, the l2 penalty of ``SVC`` and ``PolySVC`` is the better choice.
 # ``PolySVC`` reaches the accuracy of ``SVC`` in a fraction of its training time, and the compiled ``SVC``
 # gives the predictions of the original without its sum over support vectors.
 

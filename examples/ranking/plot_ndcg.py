@@ -2,9 +2,9 @@
 Ranking documents: NDCG by the number of results
 ================================================
 
-A search engine orders the documents of a query. What counts is the top of the list, and NDCG@k measures it:
-it is 1 if the first k documents are in the best order. This example compares rankings with single features,
-with pairs weighed by NDCG, and with conjunctions of two features.
+A search engine orders the documents of a query. The top of the list matters most, and NDCG@k measures it: it
+is 1 if the first k documents are in the best order. This example compares rankings by single features with
+rankings that weigh pairs of documents by NDCG, or use conjunctions of two features.
 """
 
 # %%
@@ -49,9 +49,9 @@ print(f"{len(np.unique(qid))} training queries with {len(y):,} documents")
 # Four rankings
 # -------------
 #
-# Ridge regression predicts the relevance and does not know of queries. ``RankSVM`` compares documents of the
-# same query. With ``pair_weight="ndcg"``, a wrong pair costs what it would cost in NDCG. With ``degree=2``,
-# all products of two features have a weight as well.
+# Ridge regression predicts the relevance and ignores queries. ``RankSVM`` compares documents of the same
+# query. With ``pair_weight="ndcg"``, a wrong pair costs as much as it would lower NDCG. With ``degree=2``,
+# all products of two features have weights, too.
 
 scores = {
     "ridge regression": Ridge(alpha=1).fit(X, y).predict(X_test),
@@ -68,8 +68,8 @@ for name, scores_of_method in scores.items():
 # NDCG at every depth
 # -------------------
 #
-# In the generated queries, products of features decide, and ``degree=2`` finds them. This need not be so: on
-# MQ2008, rankings by single features are better. Compare both by cross-validation.
+# In the generated queries, products of features decide, and ``degree=2`` finds them. This is not always so:
+# on MQ2008, rankings by single features are better. Compare both by cross-validation.
 
 depths = range(1, 11)
 fig, axis = plt.subplots(figsize=(8, 4), layout="constrained")

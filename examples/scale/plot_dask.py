@@ -3,16 +3,16 @@ Training on a Dask cluster
 ==========================
 
 :class:`~unkernel.distributed.DaskCuttingPlaneSVC` is :class:`~unkernel.CuttingPlaneSVC` for rows that are
-spread over the workers of a Dask cluster. The rows stay where they are; weights and gradients travel. The
-result has the same certified gap as on one machine.
+spread over the workers of a Dask cluster. The rows stay on the workers; only weights and gradients are sent.
+The result has the same certified gap as on one machine.
 """
 
 # %%
 # A cluster in this process
 # -------------------------
 #
-# For this example the workers are threads of one process. Put the address of your scheduler into ``Client``
-# instead.
+# In this example the workers are threads of one process. To use a real cluster, pass the address of its
+# scheduler to ``Client``.
 
 import dask
 import matplotlib.pyplot as plt
@@ -26,8 +26,8 @@ from unkernel.distributed import DaskCuttingPlaneSVC
 client = Client(processes=False, n_workers=2, threads_per_worker=1, dashboard_address=None)
 
 # %%
-# Rows that are made on the workers
-# ---------------------------------
+# Rows made on the workers
+# ------------------------
 #
 # Each block is a delayed object: a worker makes it, or reads it, when it is needed. If a worker is lost, its
 # blocks are made again on another one.
@@ -37,6 +37,7 @@ weights = np.random.default_rng(0).normal(size=N_FEATURES)
 
 
 def block(seed):
+    """Return random rows, and their classes: the sign of the sum of their weights."""
     X = sparse.random(N_ROWS, N_FEATURES, 0.01, format="csr", random_state=seed)
     return X, np.where(X @ weights > 0, 1, -1)
 
@@ -65,8 +66,8 @@ for name, model in (("cluster", on_cluster), ("one machine", on_one_machine)):
 # What was sent
 # -------------
 #
-# ``traffic_`` counts the bytes of the whole run, by purpose: the new weights, the losses on the line to them,
-# and the gradients. None of it depends on the number of rows.
+# ``traffic_`` counts the bytes of the whole run, by purpose: the new weights, the losses along the line to
+# these weights, and the gradients. None of these numbers depends on the number of rows.
 
 client.close()
 print(on_cluster.traffic_)
@@ -75,7 +76,7 @@ print(on_cluster.traffic_)
 # The figure
 # ----------
 #
-# Both models have an objective within 0.1 % of the best, so their weights are nearly the same.
+# Both models have an objective within 0.1 % of the optimum, so their weights are nearly the same.
 
 fig, (left, right) = plt.subplots(1, 2, figsize=(9.5, 4), layout="constrained")
 left.plot(on_one_machine.coef_.ravel(), on_cluster.coef_.ravel(), ".", color="#0072b2", alpha=0.4)

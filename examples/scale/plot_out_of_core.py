@@ -1,10 +1,10 @@
 """
-Training on files, and going on after a stop
+Training on files, and resuming after a stop
 ============================================
 
 :class:`~unkernel.CuttingPlaneSVC` and :class:`~unkernel.RankSVM` train on files that do not fit into memory.
 Give ``fit`` a path, a pattern or a list of paths. The files are read once, in bounded memory, into a packed
-copy, and each pass streams that copy. With ``checkpoint=`` a run that was stopped goes on from its last pass.
+copy, and each pass streams that copy. With ``checkpoint=``, a stopped run resumes after its last pass.
 """
 
 # %%
@@ -50,7 +50,7 @@ files = str(Path(folder.name) / "part-*.svm")
 # Train from the files
 # --------------------
 #
-# The packed copy stays beside the first file, and the next ``fit`` on the same files begins at once.
+# The packed copy stays beside the first file, so the next ``fit`` on the same files need not read them again.
 
 clf = CuttingPlaneSVC(C=0.01).fit(files)
 print(f"{clf.n_iter_} passes, certified gap {clf.gap_:.1e}")
@@ -62,12 +62,12 @@ for name, megabytes in sizes.items():
     print(f"{name:18} {megabytes:5.1f} MB")
 
 # %%
-# Stop and go on
-# --------------
+# Stop and resume
+# ---------------
 #
-# Here ``max_iter`` plays the part of a machine that goes down: the first run ends after three passes and
-# warns that it has not converged, the next one goes on where it stopped, and so on. When the gap is reached,
-# the checkpoint is removed.
+# Here ``max_iter`` simulates a machine that fails: the first run ends after three passes and warns that it
+# has not converged, the next run resumes where the first one stopped, and so on. When the gap is reached, the
+# checkpoint is removed.
 
 checkpoint = Path(folder.name) / "kept"
 gaps = {}
@@ -84,8 +84,8 @@ assert not checkpoint.exists()
 # Passes do not grow with the rows
 # --------------------------------
 #
-# With C times the number of rows fixed, the number of passes does not grow with the rows: the time to train
-# is linear in the size of the files.
+# If C times the number of rows is constant, the number of passes does not grow with the rows: the training
+# time is linear in the size of the files.
 
 passes = {}
 for count in (1, 2, 3):

@@ -2,9 +2,9 @@
 Engines: time against memory
 ============================
 
-:func:`unkernel.compile` can store a kernel machine in several ways. They give the same scores; they differ in
-the time of a row and in the memory of their tables. ``engine="auto"`` measures some of them and keeps the
-fastest that fits into ``memory``. This example builds them one by one.
+:func:`unkernel.compile` can store a kernel machine in several ways, called engines. All engines but one give
+the same scores; they differ in the time per row and in the memory of their tables. ``engine="auto"`` measures
+some engines and keeps the fastest that fits into ``memory``. This example builds them one by one.
 """
 
 # %%
@@ -42,9 +42,9 @@ for degree, svc in machines.items():
 # -----------
 #
 # ``inverted`` and ``bitsliced`` sum over support vectors, ``expanded`` has one weight per conjunction, and
-# ``split`` has weights for the conjunctions of common features only. Features are rare if
-# they occur in a smaller share of the support vectors than ``rare``. ``pruned`` drops conjunctions of small
-# weight. It is the only engine that is approximate.
+# ``split`` has weights only for conjunctions of features that are not rare: rare features occur in a smaller
+# share of the support vectors than ``rare``. ``pruned`` drops conjunctions of small weight, and is the only
+# approximate engine.
 
 engines = {
     "inverted": {"engine": "inverted"},
@@ -90,10 +90,10 @@ for degree, points in points_of_degree.items():
 # The figure
 # ----------
 #
-# A sum over support vectors takes about the same time for both degrees. With degree 2 the conjunctions are
-# few: ``expanded`` is the fastest engine, and a small one. With degree 3 its table is large, and ``split`` is
-# as fast or faster in a fraction of the memory. The point of ``SVC`` counts 12 bytes for each entry of its
-# support vectors.
+# A sum over support vectors takes about the same time for both degrees. With degree 2 there are few
+# conjunctions: ``expanded`` is the fastest engine, and small. With degree 3 its table is large, and ``split``
+# is as fast or faster in a fraction of the memory. For ``SVC``, the figure counts 12 bytes for each entry of
+# its support vectors.
 
 fig, axes = plt.subplots(1, 2, figsize=(11, 4.5), sharex=True, sharey=True, layout="constrained")
 colors = {"SVC": "#8a8a8a", "pruned": "#d55e00"}

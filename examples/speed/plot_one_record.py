@@ -2,8 +2,8 @@
 One record at a time: from a dict to an answer in microseconds
 ==============================================================
 
-A service gets one record per request. scikit-learn's pipelines are made for tables: for one row, nearly all
-of their time goes into validation and frames. :func:`unkernel.compile` turns the fitted pipeline into a
+A service gets one record per request. scikit-learn's pipelines are made for tables: for one row, validation
+and data frames take nearly all of the time. :func:`unkernel.compile` turns the fitted pipeline into a
 classifier that takes a dict.
 """
 
@@ -48,8 +48,8 @@ linear = make_pipeline(columns, LogisticRegression()).fit(people, income)
 # Compile it
 # ----------
 #
-# Before it returns, ``compile`` compares its answers with those of the pipeline. The compiled classifier can
-# be saved; loading and asking it needs numpy and nanobind-backend alone.
+# Before it returns, ``compile`` compares its predictions with those of the pipeline. The compiled classifier
+# can be saved; loading it and predicting with it needs only numpy and nanobind-backend.
 
 fast = unkernel.compile(linear)
 record = people.iloc[0].to_dict()

@@ -1,6 +1,6 @@
 """
-The right model of a table, without choices
-===========================================
+A suitable model for a table, chosen automatically
+==================================================
 
 :class:`~unkernel.TableEstimator` compares models on records that it holds out, and keeps the best. Here it
 predicts how diabetes progresses in a year, from ten columns about 442 patients.
@@ -10,7 +10,8 @@ predicts how diabetes progresses in a year, from ten columns about 442 patients.
 # Compare
 # -------
 #
-# The target has many values, so it is predicted as a number. Few records are held out in five folds.
+# The target has many values, so it is predicted as a number. There are few records, so models are compared by
+# cross-validation with five folds.
 
 import time
 
@@ -38,7 +39,7 @@ for name, loss in losses.items():
 # Compare with boosting
 # ---------------------
 #
-# The test records were not used for anything.
+# Neither model has seen the test records.
 
 boosting = HistGradientBoostingRegressor(random_state=0).fit(X_train, y_train)
 for name, model in (("unkernel", estimator), ("boosting", boosting)):

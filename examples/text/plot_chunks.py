@@ -14,8 +14,8 @@ waits *for* Jackson waits for a person.
 #
 # If the environment variable ``UNKERNEL_DATA`` names a folder with the data sets of the benchmarks, the
 # chunks are the phrases of CoNLL-2000 (newspaper text). Otherwise sentences with names of people (PER),
-# places (LOC) and companies (ORG) are generated. Every name can be all three: the verb and the preposition
-# before it tell which, together. Half of the names in the test sentences do not occur in training.
+# places (LOC) and companies (ORG) are generated. Every name can be any of the three: only the verb and the
+# preposition before it together decide. Half of the names in the test sentences do not occur in training.
 
 import os
 import random
@@ -120,7 +120,7 @@ plt.show()
 # Why this tag?
 # -------------
 #
-# ``explain`` shows for each word what spoke for its tag and for the runner-up.
+# ``explain`` lists, for each word, the contributions to the scores of its tag and of the runner-up.
 
 decisions = [
     explanation for explanation in chunker.explain(test[:1], top=5) if explanation.chosen.startswith("B-")

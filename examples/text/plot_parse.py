@@ -3,8 +3,8 @@ Parse, draw, and explain a decision
 ===================================
 
 "She saw the man with a telescope": does "with a telescope" belong to "saw" or to "man"? The verb and the tool
-tell it together; neither does alone. This example trains two dependency parsers on such sentences, draws a
-tree and asks why a word got its head.
+together decide; neither does alone. This example trains two dependency parsers on such sentences, draws a
+tree, and explains a decision.
 """
 
 # %%
@@ -12,7 +12,7 @@ tree and asks why a word got its head.
 # --------------------------
 #
 # The sentences are generated. A phrase belongs to the verb in four cases, such as "cut ... with a knife", and
-# to the noun otherwise. A treebank in a CoNLL-U file would be read in the same place.
+# to the noun otherwise. Instead, you can read a treebank in the CoNLL-U format with ``read_conllu``.
 
 import random
 
@@ -31,6 +31,7 @@ WITH_THE_VERB = {("saw", "telescope"), ("cut", "knife"), ("opened", "key"), ("pa
 
 
 def treebank(count, seed):
+    """Return sentences with their trees."""
     choose = random.Random(seed).choice
     words, heads, relations = [], [], []
     for _ in range(count):
@@ -46,7 +47,7 @@ def treebank(count, seed):
 # Single features and pairs
 # -------------------------
 #
-# ``degree=1`` gives a weight to each feature of a decision, ``degree=2`` to each pair of features as well.
+# With ``degree=1``, each feature of a decision has a weight; with ``degree=2``, each pair of features, too.
 # With enough sentences, the parser that sees pairs makes no mistake; the other one cannot learn the rule.
 
 test = treebank(300, seed=1)

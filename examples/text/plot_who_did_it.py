@@ -2,8 +2,8 @@
 From raw text to trees to classes
 =================================
 
-"The dog chased the man." and "The man was chased by the dog." tell the same; "The man chased the dog." has
-the same words as the first. Who did it, the animal or the person? Single words cannot tell. A
+"The dog chased the man." and "The man was chased by the dog." mean the same; "The man chased the dog." has
+the same words as the first. Who did it, the animal or the person? Single words do not show this. A
 :class:`~unkernel.parsing.TextParser` turns raw text into trees, and a :class:`~unkernel.TreeSVC` compares
 them.
 """
@@ -13,7 +13,7 @@ them.
 # -------
 #
 # Sentences in the active and in the passive voice are generated with their trees, in the CoNLL-U format. The
-# parser is trained on some of them; the classifiers see others, as raw text.
+# parser is trained on some of them; the classifiers are trained on others, as raw text.
 
 import io
 import random
@@ -81,7 +81,7 @@ print(nlp.parse("The man was chased by the dog.")[0].draw())
 #
 # The trees have a node for each grammatical relation, above the words (GRCT). The kernel compares all of
 # their fragments. C = 10 was chosen after a look at this figure: with C = 1, the default, trees need 200
-# texts. Pairs of words learn these short sentences, too, but need more of them.
+# texts. Pairs of words also suffice for these short sentences, but need more training texts.
 
 
 def trees(texts):

@@ -12,8 +12,8 @@ all names hidden.
 # The functions
 # -------------
 #
-# The sources come with Python. Whole modules are held out, so that a test function has no neighbour in
-# training.
+# The sources come with Python. Whole modules are held out, so that training functions and test functions come
+# from different modules.
 
 import ast
 import sysconfig
@@ -72,6 +72,7 @@ hidden = [Nameless().visit(ast.parse(ast.unparse(node)).body[0]) for node in nod
 
 
 def names(node):
+    """Return the names in a function."""
     fields = (
         getattr(part, field, None) for part in ast.walk(node) for field in ("id", "attr", "arg", "name")
     )
@@ -79,10 +80,12 @@ def names(node):
 
 
 def kinds(node):
+    """Return the kinds of the nodes of a function."""
     return [type(part).__name__ for part in ast.walk(node)]
 
 
 def bag(analyzer, items):
+    """Return one row per item, with a 1 for everything that `analyzer` finds in it."""
     return CountVectorizer(analyzer=analyzer, binary=True).fit_transform(items).astype(float)
 
 
@@ -107,12 +110,12 @@ for name, (model, X) in contenders.items():
     print(f"{name:32} {accuracy[name]:.1%}")
 
 # %%
-# What comes out
-# --------------
+# Results
+# -------
 #
-# Names tell most, and a bag of them is hard to beat; both together are best. With names hidden only the
-# structure is left, and trees see more of it than counts of node kinds do, which are no better than always
-# naming the largest package.
+# Names reveal most, and a bag of names is hard to beat; names and trees together are best. With names hidden,
+# only the structure is left. Trees see more of it than the bag of node kinds, which is no better than always
+# predicting the largest package.
 
 fig, axis = plt.subplots(figsize=(8, 3), layout="constrained")
 order = list(accuracy)[::-1]
