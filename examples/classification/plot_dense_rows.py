@@ -30,9 +30,9 @@ X_train, X_test, y_train, y_test = train_test_split(X / 16, y, test_size=0.3, ra
 
 def cpu_seconds(function, *arguments):
     """Return the result of a function, and its CPU time."""
-    began = time.process_time()
+    start = time.process_time()
     result = function(*arguments)
-    return result, time.process_time() - began
+    return result, time.process_time() - start
 
 
 training, prediction = {}, {}

@@ -36,7 +36,7 @@ from unkernel import PolySVC
 N_TRAIN, N_TEST, N_FEATURES = 4000, 1000, 100
 
 
-def generated(n_frequent, n_voters, seed):
+def generate(n_frequent, n_voters, seed):
     """Return rows, and classes decided by votes of pairs of the most frequent features."""
     rng = np.random.default_rng(seed)
     frequency = np.arange(1, N_FEATURES + 1) ** -0.7
@@ -47,8 +47,8 @@ def generated(n_frequent, n_voters, seed):
 
 
 tasks = {
-    "40 pairs vote": generated(30, 40, seed=1),
-    "all pairs vote": generated(N_FEATURES, 4950, seed=2),
+    "40 pairs vote": generate(30, 40, seed=1),
+    "all pairs vote": generate(N_FEATURES, 4950, seed=2),
 }
 
 # %%
@@ -83,9 +83,9 @@ except ImportError:
 
 def cpu_seconds(function, *arguments):
     """Return the result of a function, and its CPU time."""
-    began = time.process_time()
+    start = time.process_time()
     result = function(*arguments)
-    return result, time.process_time() - began
+    return result, time.process_time() - start
 
 
 def measure(model, X_test, y_test):

@@ -26,7 +26,7 @@ from unkernel import RankSVM
 from unkernel.cutplane import ndcg_score
 
 
-def generated(n_queries, seed):
+def generate(n_queries, seed):
     """Return documents, their relevance and their queries."""
     rng = np.random.default_rng(seed)
     X = rng.random((20 * n_queries, 8))
@@ -41,7 +41,7 @@ if "UNKERNEL_DATA" in os.environ:
     (X, y, qid), (X_test, y_test, qid_test) = ((part.X.toarray(), part.y, part.qid) for part in parts)
     print("The queries are those of MQ2008.")
 else:
-    (X, y, qid), (X_test, y_test, qid_test) = generated(200, seed=0), generated(200, seed=1)
+    (X, y, qid), (X_test, y_test, qid_test) = generate(200, seed=0), generate(200, seed=1)
     print("UNKERNEL_DATA is not set: the queries are generated.")
 print(f"{len(np.unique(qid))} training queries with {len(y):,} documents")
 

@@ -60,13 +60,13 @@ def microseconds_per_row(function, repeats):
     """Return the CPU time per test row, in the fastest of several calls."""
     times = []
     for _ in range(repeats):
-        began = time.process_time()
+        start = time.process_time()
         function(X_test)
-        times.append(time.process_time() - began)
+        times.append(time.process_time() - start)
     return 1e6 * min(times) / X_test.shape[0]
 
 
-def measured_engines(svc):
+def measure_engines(svc):
     """Return megabytes and microseconds per row of each engine."""
     expected = svc.decision_function(X_test)
     points = {"SVC": (svc.support_vectors_.nnz * 12 / 1e6, microseconds_per_row(svc.decision_function, 1))}
@@ -81,7 +81,7 @@ def measured_engines(svc):
     return points
 
 
-points_of_degree = {degree: measured_engines(svc) for degree, svc in machines.items()}
+points_of_degree = {degree: measure_engines(svc) for degree, svc in machines.items()}
 for degree, points in points_of_degree.items():
     for name, (megabytes, microseconds) in points.items():
         print(f"degree {degree}, {name:16} {megabytes:7.3f} MB {microseconds:8.2f} µs per row")

@@ -80,9 +80,9 @@ def latencies(predict, questions):
     """Return the CPU time of each call, in microseconds."""
     microseconds = []
     for question in questions:
-        began = time.thread_time_ns()
+        start = time.thread_time_ns()
         predict(question)
-        microseconds.append((time.thread_time_ns() - began) / 1000)
+        microseconds.append((time.thread_time_ns() - start) / 1000)
     return np.array(microseconds)
 
 
