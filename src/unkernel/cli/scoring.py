@@ -105,6 +105,7 @@ class _Examples:
 
 
 def _read_rows(opened: Opened, request: Request, data: str, threads: int, display: Display) -> _Examples:
+    """Compile the model if necessary, and read the rows of a file."""
     expect_rows(opened, data)
     classifier = opened.get_classifier(display, threads=threads, quiet=request.quiet)
     if request.cache_rows is not None:
@@ -124,6 +125,7 @@ def _read_rows(opened: Opened, request: Request, data: str, threads: int, displa
 def _read_trees(
     opened: OpenedTrees, request: Request, data: str, threads: int, display: Display
 ) -> _Examples:
+    """Load the model completely, and read the trees of a file."""
     check_rows_only([data], request.zero_based, request.cache_rows)
     classifier = opened.classifier
     with display.show_work("loading"):

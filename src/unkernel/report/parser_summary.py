@@ -68,6 +68,7 @@ def summarize_parser(measures: Any) -> list[str]:
 
 
 def _describe_weakest(noun: str, names: NDArray[Any], groups: NDArray[Any], wrong: NDArray[np.bool_]) -> str:
+    """Return a sentence about the group of words, such as a tag, with the largest share of mistakes."""
     weakest = find_weakest_group(groups, wrong)
     if weakest is None:
         return "No mistake in these sentences."

@@ -93,6 +93,7 @@ class Request:
         return inputs
 
     def _read_tensor(self, tensor: Json, path: str) -> NDArray[Any]:
+        """Return an input tensor as an array; `path` is its place in the JSON, for messages."""
         datatype = _get_typed(tensor, "datatype", str, path)
         if datatype != _BYTES and datatype not in _NUMPY:
             datatypes = ", ".join([_BYTES, *_NUMPY])

@@ -82,6 +82,7 @@ class InfoEndpoints:
 
     @contextlib.asynccontextmanager
     async def _lifespan(self, _: object) -> AsyncIterator[None]:
+        """Run the endless loops of the worker while it serves; then stop its threads and collect counts."""
         loops = [
             self._models.watch(),
             self._model_endpoints.body_timeouts.watch(),

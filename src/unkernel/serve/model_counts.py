@@ -140,6 +140,7 @@ class ModelCounts:
                 log("counting records failed", level="error", exc_info=error)
 
     def _count_buffered(self) -> None:
+        """Count the buffered requests, and empty the buffers."""
         bodies, replies, tables, predictions = self._bodies, self._replies, self._tables, self._predictions
         self._bodies, self._replies, self._tables, self._predictions = [], [], {}, []
         self._buffered = 0

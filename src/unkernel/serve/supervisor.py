@@ -101,6 +101,7 @@ class Supervisor:
         self._events.put(worker)
 
     def _replace_worker(self, worker: _Worker) -> None:
+        """Log the end of a worker and start another; raise an error if it failed before it was ready."""
         self._workers.remove(worker)
         code, number = worker.process.returncode, worker.process.pid
         if code > 0 and not worker.is_ready:

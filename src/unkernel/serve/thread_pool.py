@@ -43,6 +43,7 @@ class AbandonableThreads(Executor):
             self._queue.put(None)
 
     def _run(self) -> None:
+        """Make calls in this thread until the queue yields None."""
         while (work := self._queue.get()) is not None:
             future, call = work
             if not future.set_running_or_notify_cancel():

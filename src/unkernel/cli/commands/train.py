@@ -85,6 +85,7 @@ def _make_learner_command(learner: Any) -> Any:
 
 
 def _make_learner_parts(learner: Any) -> Parts:
+    """Return the parameters of the command that trains models of a kind."""
     parts: dict[str, tuple[Any, Any]] = {
         "data": (choose_data_argument(learner, large_data=learner.large_data), REQUIRED),
         "output": (train_options.ModelOutput, None),

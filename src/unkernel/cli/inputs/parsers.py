@@ -87,6 +87,7 @@ def _list_labels(parser: Parser) -> list[str] | None:
 
 
 def _describe_part(name: str, part: CompiledClassifier) -> dict[str, Any]:
+    """Return a description of one classifier of a parser for JSON."""
     tables, counts = part._tables, []
     if tables.layout == CONJUNCTIONS:
         counts = part.heaviest_conjunctions(0)["counts"][1 : tables.parameters["degree"] + 1]

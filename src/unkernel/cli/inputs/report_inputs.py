@@ -122,6 +122,7 @@ def name_models(models: Sequence[Path]) -> list[str]:
 
 
 def _score_records(opened: OpenedRecords, name: str, test_file: TestFile) -> ModelPredictions:
+    """Predict the records of the test file, all of which must have labels."""
     check_records(opened)
     if opened.target is None:
         raise ValueError(

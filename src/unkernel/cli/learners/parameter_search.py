@@ -118,6 +118,7 @@ def tune(
 def _read(
     learner: Any, estimator: Any, data: list[str], arguments: dict[str, Any], display: Display
 ) -> Examples:
+    """Read all examples into memory, in the form that this kind of model learns from."""
     if learner.unit == "sentence":
         return read_sentences(learner.task, data, arguments, display)
     if learner.unit == "record":

@@ -232,6 +232,7 @@ def make_record_folds(examples: RecordExamples, count: int, seed: int) -> list[F
 def _split(
     examples: RecordExamples, training: NDArray[np.intp], held_out: NDArray[np.intp]
 ) -> tuple[RecordExamples, RecordExamples]:
+    """Return both parts of a fold, encoded by an encoder that is fitted to the training part."""
     from sklearn.base import clone
 
     table = examples.table

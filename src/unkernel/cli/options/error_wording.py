@@ -23,6 +23,7 @@ def name_options_in_errors() -> Iterator[None]:
 
 
 def _name_options(message: str) -> str:
+    """Replace the parameters in those messages of the library that are known to name some."""
     message = re.sub(r"engine='(\w+)'( or '(\w+)')?", _format_engine, message)
     message = re.sub(r"learner='(\w+)'", r"--learner \1", message)
     message = re.sub(r"\bbeam=(\d+)", r"--beam \1", message)

@@ -99,6 +99,7 @@ def derive_options(estimator: type) -> tuple[DerivedOption, ...]:
 def _derive_option(
     name: str, default: Any, allowed: Any, documented: tuple[str, str], parameters: Iterable[str]
 ) -> DerivedOption:
+    """Return the option for a parameter, given its constraints and its documented type and description."""
     spec, description = documented
     kind, metavar, convert = _interpret(name, allowed, spec)
     if name in _CONVERTERS:

@@ -65,6 +65,7 @@ def parse_values(option: DerivedOption, text: str) -> list[Any]:
 
 
 def _parse_part(option: DerivedOption, part: str) -> list[Any]:
+    """Return the values of one element of a list: a single value, or a range."""
     if isinstance(option.kind, type) and issubclass(option.kind, Enum):
         choices = [choice.value for choice in option.kind]
         if part not in choices:

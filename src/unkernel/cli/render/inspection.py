@@ -115,6 +115,7 @@ def _format_features(description: dict[str, Any]) -> str:
 
 
 def _format_zones(parts: dict[str, int]) -> str:
+    """Return a text about how the tables store features, given the result of ``count_zones``."""
     if "dense" in parts:
         layout = f"{parts['grouped']:,} grouped" if parts["grouped"] else f"{parts['fused']:,} fused"
         return (

@@ -73,6 +73,7 @@ def format_kind(description: dict[str, Any]) -> str:
 
 
 def _decision_facts(description: dict[str, Any]) -> dict[str, str]:
+    """Return texts about the classes, and about how scores become predictions."""
     scheme, classes = description["scheme"], description["classes"]
     if scheme == "regression":
         return {"answers": "numbers (regression)"}

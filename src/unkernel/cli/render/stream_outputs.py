@@ -98,6 +98,7 @@ def check_arcs(path: Path, *inputs: str | Path, force: bool) -> None:
 
 @contextlib.contextmanager
 def _write_picture(path: Path) -> Iterator[Sink]:
+    """Yield a function that collects the picture of the only sentence; write it at the end."""
     pictures: list[str] = []
 
     def add_pictures(parsed: Parsed) -> None:
@@ -130,6 +131,7 @@ def write_page(output: str) -> Iterator[Sink]:
 
 @contextlib.contextmanager
 def _write_folder(path: Path) -> Iterator[Sink]:
+    """Yield a function that writes one picture per sentence, with its number as name."""
     path.mkdir(exist_ok=True)
     number = 0
 

@@ -63,6 +63,7 @@ def _shade_cell(count: Any, total: Any, is_correct: bool) -> Html:
 
 
 def _list_confused_pairs(model: ClassMeasures) -> Html:
+    """Return a table of the most frequent pairs of a true class and a wrong prediction."""
     wrong: NDArray[Any] = model.confusion.copy()
     np.fill_diagonal(wrong, 0)
     order = np.argsort(-wrong, axis=None, kind="stable")[:_MAX_PAIRS]

@@ -103,6 +103,7 @@ def _describe_omitted_queries(model: RankMeasures) -> Html:
 
 
 def _list_worst(model: RankMeasures) -> Html:
+    """Return a table of the queries with the lowest NDCG."""
     values = model.ndcg[_DEPTH]
     order = np.argsort(np.where(np.isnan(values), np.inf, values), kind="stable")[:_MAX_WORST_QUERIES]
     rows = []

@@ -57,6 +57,7 @@ def choose_thresholds(predictions: ModelPredictions, costs: Costs) -> dict[int, 
 
 
 def _list_thresholds(predictions: ModelPredictions, costs: Costs) -> Html:
+    """Return a table of the chosen thresholds of a model, with the quality and the cost of each."""
     curve, detection = predictions.detection.curve(), predictions.detection
     probabilities = predictions.probabilities
     rows: list[list[Any]] = []
