@@ -1,9 +1,10 @@
 """Replace files in one step: if writing fails, the old file remains unchanged.
 
 On Linux, a file is written without a name, and gets its name when it is complete. A killed process therefore
-leaves nothing behind. File systems without nameless files get a locked file with a hidden name in the folder
-of the target. The lock ends with the process, and the next process that writes to the folder removes unlocked
-files. Windows has neither nameless files nor such locks: a killed process leaves its hidden file behind.
+leaves nothing behind. On file systems without nameless files, a hidden file in the folder of the target is
+written, and locked by the process. If the process is killed, the next process that writes to the folder finds
+the file unlocked and removes it. Windows has neither nameless files nor such locks: a killed process leaves
+its hidden file behind.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 _BEGIN, _END = ".unkernel-", ".tmp"
 _BINARY = getattr(os, "O_BINARY", 0)  # without this flag, Windows writes two bytes for a line feed
+# Do not wait for a pipe, and do not follow a link, that has the name of a temporary file.
 _NO_WAITING = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0)
 
 
@@ -78,6 +80,7 @@ def remove_stale(folder: Path) -> None:
 
 
 def _remove_unlocked(path: str) -> None:
+    """Remove a temporary file, unless a running process has locked it."""
     descriptor = os.open(path, os.O_RDONLY | _NO_WAITING)
     try:
         if stat.S_ISREG(os.fstat(descriptor).st_mode) and _lock(descriptor, wait=False):
@@ -132,6 +135,7 @@ class _Temporary(NamedTuple):
 
 
 def _open_temporary(path: Path) -> _Temporary:
+    """Open and lock a temporary file in the folder of `path`: a nameless one, if the system has them."""
     name = path.with_name(f"{_BEGIN}{os.urandom(8).hex()}{_END}")
     with _name_target(path):
         descriptor = _open_nameless(path.parent)
@@ -162,8 +166,8 @@ def _open_nameless(folder: Path) -> int | None:
 
 
 def _link(descriptor: int, name: Path) -> None:
-    # Python calls linkat, which can follow the symlink, only if src_dir_fd is given. The value of src_dir_fd
-    # is ignored, because the path is absolute.
+    # The path in /proc is a symlink. Python calls linkat, which can follow symlinks, only if src_dir_fd is
+    # given. The value of src_dir_fd is ignored, because the path is absolute.
     os.link(_descriptor_path(descriptor), name, src_dir_fd=descriptor, follow_symlinks=True)
 
 
@@ -192,6 +196,7 @@ class _TargetFile(io.FileIO):
 
 @contextlib.contextmanager
 def _name_target(path: Path) -> Iterator[None]:
+    """Let errors of the system name this path."""
     try:
         yield
     except OSError as error:

@@ -44,6 +44,7 @@ class Allowance:
 
     @property
     def left(self) -> float:
+        """Number of bytes that can still be claimed."""
         return max(self.limit - self._claimed, 0.0)
 
     def claim(self, nbytes: float, purpose: str) -> None:

@@ -16,7 +16,7 @@ Source = str | os.PathLike[str] | IO[bytes] | IO[str]
 BLOCK_BYTES = 1 << 22
 
 # Number of compressed bytes per call of Zstandard, which does not limit its output. Four bytes expand to at
-# most 128 KB, so this many expand to at most 64 MB.
+# most 128 KB, so 2 KB expand to at most 64 MB.
 _ZSTD_INPUT_BYTES = 1 << 11
 
 _SUFFIX_OF_MAGIC = {b"\x1f\x8b": ".gz", b"\xfd7zXZ\x00": ".xz", b"BZh": ".bz2", b"\x28\xb5\x2f\xfd": ".zst"}
@@ -60,7 +60,7 @@ class _Stream:
     def __init__(self, file: Any, wait: bool) -> None:
         self._file = file
         self._read_some = file.read if wait else getattr(file, "read1", file.read)
-        self._ahead = io.BytesIO()
+        self._ahead = io.BytesIO()  # bytes that detect_compression read and read has not yet returned
 
     def read(self, size: int = -1) -> bytes:
         return self._ahead.read(size) or self._read_file(size)
@@ -97,6 +97,7 @@ def _open_stream(source: Source, wait: bool) -> Iterator[_Stream]:
 
 
 def _decompress(stream: _Stream, compression: str, size: int) -> Iterator[bytes]:
+    """Yield the decompressed bytes in blocks of at most `size` bytes; blocks of Zstandard may be larger."""
     if compression == ".zst":
         return _read_zstd(stream)
     if not compression:
@@ -148,6 +149,7 @@ def _read_zstd(stream: _Readable) -> Iterator[bytes]:
 
 
 def _report_damage(blocks: Iterator[bytes], name: str) -> Iterator[bytes]:
+    """Yield the blocks; raise a ``FormatError`` if the compressed file is damaged or truncated."""
     try:
         yield from blocks
     except EOFError:
@@ -170,6 +172,7 @@ def _list_damage_errors() -> tuple[type[Exception], ...]:
 
 
 def _join_blocks(blocks: Iterable[bytes], size: int) -> Iterator[bytes]:
+    """Join blocks until each, except the last, has at least `size` bytes."""
     collected: list[bytes] = []
     n_bytes = 0
     for block in blocks:
@@ -206,6 +209,7 @@ def _open_compressor(file: IO[bytes], suffix: str) -> contextlib.AbstractContext
     if suffix == ".gz":
         import gzip
 
+        # Without a name and a time, the same content gives the same bytes.
         return gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0)
     if suffix == ".xz":
         import lzma

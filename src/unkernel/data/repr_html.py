@@ -1,7 +1,7 @@
-"""Show objects as HTML in notebooks, and write reports of models.
+"""Show objects as HTML in notebooks, write reports of models, and perform other registered tasks.
 
-The functions for these tasks are registered by name and imported at their first call. They need libraries
-that are not needed for loading a model and predicting.
+The functions for these tasks are registered by name, and imported at their first call: they need libraries
+that loading a model and predicting do not need.
 """
 
 from __future__ import annotations

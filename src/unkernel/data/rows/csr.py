@@ -88,6 +88,7 @@ class CsrRows:
         lengths = np.diff(self.indptr)[row_numbers]
         indptr = np.zeros(len(row_numbers) + 1, self.indptr.dtype)
         np.cumsum(lengths, out=indptr[1:])
+        # For each entry of the result, its position in the arrays of `self`.
         entry_numbers = np.repeat(self.indptr[:-1][row_numbers] - indptr[:-1], lengths) + np.arange(
             indptr[-1]
         )
@@ -102,7 +103,7 @@ class CsrRows:
         return self._with(counts[self.indptr], self.indices[entries], self.data[entries])
 
     def select_columns(self, columns: NDArray[np.int64]) -> CsrRows:
-        """Return rows with only the given columns, in ascending order and renumbered from 0."""
+        """Return rows with only the given columns, which must be ascending, renumbered from 0."""
         positions = np.searchsorted(columns, self.indices)
         is_selected = positions < len(columns)
         is_selected[is_selected] = columns[positions[is_selected]] == self.indices[is_selected]
@@ -251,6 +252,7 @@ def _has_invalid_lists(X: Any) -> bool:
 
 
 def _check_compressed(X: Any) -> None:
+    """Check a matrix in CSR, CSC or BSR format; its index pointer divides the entries along axis `major`."""
     major, minor = (1, 0) if X.format == "csc" else (0, 1)
     block = X.data.shape[1:] if X.format == "bsr" else (1, 1)
     if len(block) != 2 or 0 in block or any(X.shape[axis] % block[axis] for axis in (0, 1)):

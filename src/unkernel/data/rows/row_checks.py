@@ -67,6 +67,7 @@ def plain_rows(X: Any, width: int | None = None) -> CsrRows | None:
 
 
 def _from_list(X: Any) -> NDArray[Any] | None:
+    """Return a list of lists as an array; None for any other object, and if numpy cannot convert it."""
     if type(X) is not list or not X or type(X[0]) is not list:
         return None
     try:

@@ -185,6 +185,7 @@ def _find_reusable(
 
 
 def _make_row_file(opened: OpenRows, target: Path, paths: list[Path], options: _Options) -> RowFile:
+    """Return opened rows, with their columns counted according to the options."""
     footer = opened.footer
     zero_based = footer.has_zero_index if options.zero_based == "auto" else options.zero_based
     first_index = 0 if zero_based else 1
@@ -212,6 +213,7 @@ def _make_row_file(opened: OpenRows, target: Path, paths: list[Path], options: _
 
 
 def _build(target: Path, paths: list[Path], options: _Options, on_progress: OnProgress | None) -> None:
+    """Pack the rows of all sources into the target."""
     with _open_rows_file(target) as file:
         # Take the stamps before reading: changes during reading are then detected later.
         stamps = [_make_stamp(path, target) for path in paths]
@@ -283,7 +285,7 @@ def _get_position(file: IO[bytes]) -> int:
 
 @contextlib.contextmanager
 def _open_rows_file(target: Path) -> Iterator[IO[bytes]]:
-    """Yield a file that replaces the target when it is complete; errors while writing name a remedy."""
+    """Yield a file that replaces the target when it is complete; errors advise to use another ``cache``."""
     has_begun = False
     try:
         with replace_file(target) as file:

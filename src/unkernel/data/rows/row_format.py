@@ -28,7 +28,7 @@ _MAGIC = _KIND + b"%d\n" % VERSION
 _BLOCKS_BEGIN = 64
 _TAIL_BYTES = 8 + 8 + len(_MAGIC)  # length and checksum of the footer, and the magic bytes
 _MAX_FOOTER_BYTES = 1 << 26
-_INTEGERS_PER_BLOCK = 5
+_INTEGERS_PER_BLOCK = 5  # of the index
 _REMEDY = "; delete the file, and it will be packed again from its sources"
 
 Float64s = NDArray[np.float64]
@@ -199,6 +199,7 @@ class OpenRows:
 
 
 def _list_items(footer: Footer) -> Iterator[tuple[Any, str]]:
+    """Yield the fields of the footer and of its sources, each with the name of its type."""
     for record in (footer, *footer.sources):
         for name, kind in type(record).__annotations__.items():
             if name != "sources":

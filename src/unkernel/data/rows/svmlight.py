@@ -250,7 +250,7 @@ def _read_parts(
     parser.finish()
     _require_rows(parser, name)
     if parser.has_zero_index:
-        _count_columns(parser, name, n_features, first_index=0)
+        _count_columns(parser, name, n_features, first_index=0)  # raises an error if there are too many
     if parser.rows > n_yielded:
         yield _take_part(parser)
 

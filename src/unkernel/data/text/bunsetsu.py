@@ -151,7 +151,7 @@ class BunsetsuCorpus(Corpus[BunsetsuSentence]):
     Parameters
     ----------
     text : BunsetsuText
-        The text of the file.
+        The text of the file, parsed by the core.
     heads : ndarray of int32
         The head of each bunsetsu of all sentences: its number, counted from 0 within the sentence; -1 for a
         root.
@@ -357,7 +357,7 @@ def split_parts(
     pieces: Iterable[bytes], name: str, *, skip: bool, longest: int = LONGEST_SENTENCE
 ) -> Iterator[BunsetsuCorpus]:
     """Yield corpora of whole sentences from a file that arrives in pieces of any length."""
-    line, buffer, n_searched = 1, b"", 0
+    line, buffer, n_searched = 1, b"", 0  # n_searched: bytes of the buffer in which no sentence ends
     for block in pieces:
         buffer += block
         end = whole_bunsetsu_sentences(buffer, n_searched)
@@ -377,5 +377,5 @@ BunsetsuSource = Source | BunsetsuCorpus
 
 
 def as_corpus(source: BunsetsuSource) -> BunsetsuCorpus:
-    """Return a corpus read from a source; return a corpus unchanged."""
+    """Read a corpus from a source; if the source is a corpus, return it unchanged."""
     return source if isinstance(source, BunsetsuCorpus) else read_bunsetsu(source)

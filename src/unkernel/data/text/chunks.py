@@ -118,6 +118,7 @@ class ChunkSentence(ColumnSentence):
 
 
 def _restore_sentence(lines: bytes, file: str, line: int, tagged: bool) -> ChunkSentence:
+    """Return an unpickled sentence."""
     return ChunkSentence(ColumnText(lines, file, "chunks", 0, "none", False, line), 0, tagged)
 
 
@@ -250,6 +251,7 @@ class ChunkCorpus(ColumnCorpus[ChunkSentence]):
 
 
 def _format_lines(sentence: int, columns: list[Sequence[str]]) -> str:
+    """Return the lines of a sentence, given its columns; error messages contain its number."""
     rows = zip(*columns, strict=True)
     lines = [" ".join(check_field(field, sentence, _ENDS_A_FIELD) for field in row) for row in rows]
     return "\n".join([*lines, "\n"])

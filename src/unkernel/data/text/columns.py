@@ -43,7 +43,7 @@ def parse_text(data: bytes, format: Format, *, name: str = _MEMORY_NAME) -> Colu
 
 
 def check_skipped(text: ColumnText) -> ColumnText:
-    """Return a text with replaced columns; ValueError if reading it again would skip other sentences."""
+    """Return `text`, whose columns were replaced; ValueError if reading it would skip other sentences."""
     if text.skip_bad_sentences and (text.trees != "none" or len(text.skipped())):
         reread = ColumnText(text.text, text.file, text.format, 0, text.trees, True, text.first_line)
         if reread.sentences != text.sentences:
@@ -108,7 +108,7 @@ def split_blocks(
     pieces: Iterable[bytes], name: str, format: Format, *, skip: bool, longest: int = LONGEST_SENTENCE
 ) -> Iterator[ColumnText]:
     """Yield blocks of whole sentences from a file that arrives in pieces of any length."""
-    buffer, line, columns = b"", 1, 0
+    buffer, line, columns = b"", 1, 0  # columns: 0 until the first sentence determines their number
     for piece in pieces:
         buffer += piece
         end = len(buffer) if buffer.isspace() else whole_sentences(buffer, format)
@@ -227,11 +227,13 @@ class ColumnCorpus(Corpus[_Sentence]):
 
     @classmethod
     def _of(cls, text: ColumnText) -> Self:
+        """Return a corpus of all sentences of a text."""
         corpus = cls.__new__(cls)
         corpus._text = text
         return corpus
 
     def _with_text(self, text: ColumnText) -> Self:
+        """Return a corpus of another text, with the other attributes of this corpus."""
         return self._of(text)
 
     def _make_sentence(self, number: int) -> _Sentence:
@@ -343,7 +345,7 @@ def check_lengths(lengths: list[int], expected: list[int], what: str) -> None:
 
 
 def number_names(names: Iterable[str]) -> tuple[NDArray[np.int32], list[str]]:
-    """Return the number of each name, by first occurrence, and the distinct names."""
+    """Number distinct names by their first occurrence; return each name's number and the distinct names."""
     number_of: dict[str, int] = {}
     numbers = np.fromiter((number_of.setdefault(name, len(number_of)) for name in names), np.int32)
     return numbers, list(number_of)

@@ -194,6 +194,7 @@ class Sentence(ColumnSentence, DrawnSentence):
 
 
 def _restore_sentence(lines: bytes, file: str, format: str, line: int) -> Sentence:
+    """Return an unpickled sentence."""
     return Sentence(ColumnText(lines, file, format, 0, "none", False, line), 0)
 
 
@@ -207,5 +208,6 @@ def sentence_to_json(sentence: Sentence) -> dict[str, Any]:
 
 
 def _word_to_json(row: list[str]) -> dict[str, Any]:
+    """Return the fields of a line that are not empty; whole numbers in `id` and `head` become integers."""
     fields = {name: value for name, value in zip(COLUMNS, row, strict=True) if value != "_" or name == "form"}
     return fields | {name: int(fields[name]) for name in ("id", "head") if fields.get(name, "-").isdigit()}

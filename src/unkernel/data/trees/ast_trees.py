@@ -12,6 +12,7 @@ from unkernel.data.trees.preorder import Preorder, list_nodes
 # Fields to ignore: those for type checkers, and the source text of interpolations (`str`), whose content is
 # in their subtree anyway.
 _IGNORED_FIELDS = frozenset({"type_comment", "type_ignores", "str"})
+# Usual values of fields, which are omitted.
 _DEFAULTS = {"level": 0, "is_async": 0, "simple": 1, "conversion": -1}
 # Optional children of the same kind. Each needs a label, because otherwise their roles would be ambiguous.
 _LABELLED_FIELDS = frozenset({"lower", "upper", "step", "vararg", "kwarg", "bound", "default_value"})
@@ -99,6 +100,7 @@ def from_ast(node: ast.AST) -> Preorder:
 
 
 def _expand(node: _Node) -> tuple[str, list[_Node]]:
+    """Return the label and the children of a node."""
     if isinstance(node, str):
         return node, []
     if isinstance(node, _Field):

@@ -91,7 +91,8 @@ def from_sentence(
 
 # --- Shapes -----------------------------------------------------------------------------------------
 # Each function yields the nodes as (label, number of children), parents first. On the stack `waiting`, the
-# number i represents the subtree of word i, and ~i represents the leaves of word i itself.
+# number i represents the subtree of word i, and ~i, which is negative, the leaves of word i itself. In both
+# cases, max(i, ~i) is the number of the word.
 
 _Labels = Sequence[tuple[str, str, str]]
 _Nodes = Iterator[tuple[str, int]]

@@ -22,7 +22,7 @@ from unkernel.data.trees.preorder import Preorder
 Roots = NDArray[np.int32]
 _NO_TREE = -1
 _EXTENDING = threading.Lock()
-_FREE_TEXT_BYTES = 1 << 12  # so many bytes of each tree's text do not count towards the limit
+_FREE_TEXT_BYTES = 1 << 12  # the first bytes of each tree's text, which do not count towards the limit
 _ONLY_CHANNEL = "0"  # name of the channel if the caller gives none
 
 
@@ -126,6 +126,7 @@ class Forest:
         return cls([from_sentence(sentence, shape, **options) for sentence in sentences])
 
     def _check(self) -> None:
+        """Check that all channels have equally many examples, and that no column lacks a name."""
         lengths = {len(roots) for roots in self._trees.values()}
         lengths |= {len(vectors.present) for vectors in self._vectors.values()}
         if len(lengths) > 1:

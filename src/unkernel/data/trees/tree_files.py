@@ -152,7 +152,7 @@ def read_example_lines(name: str, blocks: Iterable[bytes]) -> tuple[Forest, dict
         channel: _collect_roots(results, number) for number, channel in enumerate(results["tree_channels"])
     }
     if not trees and not results["vector_channels"]:
-        trees = {"0": _collect_roots(results, 0)}  # one example per line
+        trees = {"0": _collect_roots(results, 0)}  # without trees, but with one example per line
     vectors = {
         channel: _collect_vectors(name, results, number)
         for number, channel in enumerate(results["vector_channels"])
@@ -177,6 +177,7 @@ def _find_examples(ends: NDArray[np.int64]) -> NDArray[np.intp]:
 
 
 def _collect_roots(results: dict[str, Any], channel: int) -> NDArray[np.int32]:
+    """Return the root of each example's tree in a channel; -1 if the example has none."""
     examples = len(results["labels"])
     roots = np.full(examples, -1, np.int32)
     is_in_channel = results["tree_channel"] == channel
@@ -185,6 +186,7 @@ def _collect_roots(results: dict[str, Any], channel: int) -> NDArray[np.int32]:
 
 
 def _collect_vectors(name: str, results: dict[str, Any], channel: int) -> Vectors:
+    """Return the vector of each example in a channel. Columns without names are numbered from 1 in files."""
     examples = len(results["labels"])
     has_names = bool(results["features"])
     is_in_channel = results["vector_channel"] == channel

@@ -1,9 +1,10 @@
 """Draw dependencies as arcs over the words, in SVG.
 
-An arc goes up from the head, across, and down to the dependent, where it ends in an arrow. Shorter arcs are
-drawn first, and each arc is above all arcs that it spans. A label interrupts its arc. The distances between
-words leave space for the labels, so labels do not overlap. Arcs meet only if dependencies cross; labels are
-moved away from the crossings.
+An arc goes up from the head, across, and down to the dependent, where it ends in an arrow. Its two vertical
+lines are called legs; so is the vertical line above a root. Shorter arcs are drawn first, and each arc is
+above all arcs that it spans. A label interrupts its arc. The distances between words leave space for the
+labels, so labels do not overlap. Arcs meet only if dependencies cross; labels are moved away from the
+crossings.
 """
 
 from __future__ import annotations
@@ -78,6 +79,8 @@ def draw_svg(
 
 
 class _Picture:
+    """The layout of a sentence: coordinates of words, legs and labels. ``svg`` draws it."""
+
     def __init__(self, sentence: Dependencies) -> None:
         self._sentence = sentence
         self._arcs = _list_arcs(sentence)
@@ -120,10 +123,10 @@ class _Picture:
     # --- Layout -----------------------------------------------------------------------------------
 
     def _set_legs(self) -> None:
-        """Set the offset of each arc from the middle of its words.
+        """Set the horizontal offset of each leg from the middle of its word.
 
-        From left to right: arcs to the left, the lowest first; the line of a root; arcs to the right, the
-        lowest last.
+        From left to right, a word has the legs of arcs to the left, the lowest arc first; the line of a root;
+        the legs of arcs to the right, the lowest arc last.
         """
         legs_of: list[list[tuple[float, _Arc | None]]] = [[] for _ in self._sentence.words]
         for word in self._roots:

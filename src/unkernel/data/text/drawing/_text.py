@@ -89,7 +89,10 @@ def draw_text(
 
 
 def _compute_bars(heads: list[int], max_levels: int) -> dict[int, int]:
-    """Return the level of each bar that can be drawn, by word; level 0 is next to the words."""
+    """Return the level of each bar that can be drawn, by word; level 0 is next to the words.
+
+    The bar of a head has a higher level than the bars of its dependents. It cannot be drawn without these.
+    """
     spans = _list_spans(heads)
     levels: dict[int, int] = {}
     is_occupied = [bytearray(len(heads)) for _ in range(max_levels)]
