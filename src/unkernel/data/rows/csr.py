@@ -99,8 +99,8 @@ class CsrRows:
 
     def filter_entries(self, entries: NDArray[np.bool_]) -> CsrRows:
         """Return rows that contain only the entries for which the mask is true."""
-        counts = np.concatenate([[0], np.cumsum(entries)]).astype(self.indptr.dtype)
-        return self._with(counts[self.indptr], self.indices[entries], self.data[entries])
+        n_kept_before = np.concatenate([[0], np.cumsum(entries)]).astype(self.indptr.dtype)
+        return self._with(n_kept_before[self.indptr], self.indices[entries], self.data[entries])
 
     def select_columns(self, columns: NDArray[np.int64]) -> CsrRows:
         """Return rows with only the given columns, which must be ascending, renumbered from 0."""

@@ -92,19 +92,21 @@ class _Picture:
         self._legs_of_word: list[list[tuple[int, float]]] = []  # for each word: legs as (level, offset)
         self._set_legs()
         self._tops = np.array([max((level for level, _ in legs), default=0) for legs in self._legs_of_word])
-        reach = [len(legs) / 2 * _LEG_SPACING for legs in self._legs_of_word]
+        leg_half_widths = [len(legs) / 2 * _LEG_SPACING for legs in self._legs_of_word]
         texts = zip(sentence.words, sentence.tags, strict=True)
-        halves = [
+        text_half_widths = [
             max(_estimate_width(word, _WORD_SIZE), _estimate_width(tag, _TAG_SIZE)) / 2 for word, tag in texts
         ]
-        self._halves = [max(pair) for pair in zip(halves, reach, strict=True)]
+        self._half_widths = [max(pair) for pair in zip(text_half_widths, leg_half_widths, strict=True)]
         self._x = self._place_words()
         self._middles = {arc: self._place_label(arc) for arc in self._arcs}
 
     def svg(self) -> str:
         width = 0.0
         if self._x:
-            width = self._x[-1] + max(self._halves[-1], self._compute_root_half(len(self._x) - 1)) + _MARGIN
+            width = (
+                self._x[-1] + max(self._half_widths[-1], self._compute_root_half(len(self._x) - 1)) + _MARGIN
+            )
         height = self._base + _WORD_SIZE + 6 + (_TAG_SIZE + 4 if any(self._sentence.tags) else 0) + _MARGIN
         title = _replace_invalid(" ".join(self._sentence.words))
         parts = [
@@ -152,8 +154,8 @@ class _Picture:
             arcs_to[arc.ends[1]].append(arc)
         x: list[float] = []
         last_root = -1
-        for word, half in enumerate(self._halves):
-            leftmost = _MARGIN + half if word == 0 else x[-1] + self._halves[word - 1] + half + _WORD_GAP
+        for word, half in enumerate(self._half_widths):
+            leftmost = _MARGIN + half if word == 0 else x[-1] + self._half_widths[word - 1] + half + _WORD_GAP
             for arc in arcs_to[word]:
                 label_width = _estimate_width(arc.label, _LABEL_SIZE) + 2 * _CORNER + 8
                 other = arc.ends[0]
