@@ -1,4 +1,4 @@
-"""Make models from Explainable Boosting Machines of the package interpret: weights of (sets of) bins."""
+"""Make models of conjunctions from Explainable Boosting Machines of the package interpret."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from unkernel.models.feature_sets import make_set_model
 
 _MAX_TERM_SIZE = 3
 _CLASSIFIED = ("logit", "mlogit")  # links for which the probabilities are a softmax of the scores
-_VALUED = "identity"
+_VALUED = "identity"  # link for which the score is the prediction
 
 
 def from_boosting_machine(
@@ -26,7 +26,8 @@ def from_boosting_machine(
     ----------
     machine : ExplainableBoostingClassifier or ExplainableBoostingRegressor
     features : mapping
-        For each column and number of columns per term, the feature of each bin; -1 for a bin without one.
+        For each column and each number of columns in a term, the features of the column's bins: one feature
+        per bin, or -1 for a bin that has none.
     n_features : int
         Number of features.
 
@@ -76,7 +77,10 @@ def check_machine(machine: Any) -> None:
 def _list_entries(
     term: Any, places: list[NDArray[np.int64]], table: NDArray[np.float64]
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Return the nonzero entries of a term's table: the features and the weights of each entry."""
+    """Return the nonzero entries of a term's table: the set of features and the weights of each entry.
+
+    For each column of the term, `places` has the feature of each bin.
+    """
     sizes = tuple(map(len, places))
     if table.shape[: len(sizes)] != sizes:
         raise ValueError(

@@ -271,6 +271,7 @@ def _are_distinct(columns: NDArray[np.int64], end: int) -> bool:
 
 
 def _shape_curvatures(model: ConjunctionModel) -> tuple[int, int]:
+    """Return the shape that the curvatures of a model must have."""
     return 1 + len(model.columns) + len(model.keys), len(model.intercept)
 
 

@@ -27,7 +27,7 @@ from unkernel.errors import FormatError
 
 MAGIC = "unkernel"
 VERSION = 2
-THRESHOLD = "decision_threshold"  # the setting that earlier readers would ignore: its files have version 2
+THRESHOLD = "decision_threshold"  # readers of version 1 would ignore it: files with it have version 2
 _MAX_HEADER_BYTES = 1 << 24
 _MAX_RANK = 3
 _HEADER_ALIGNMENT = 64
@@ -309,6 +309,7 @@ def _new_error(name: str, reason: str) -> FormatError:
 
 
 def _read_header(name: str, prefix: bytes, file: Any, size: int) -> tuple[dict[str, Any], int]:
+    """Return the header, and the offset at which it ends; `prefix` is its length, read from the file."""
     if len(prefix) < 8:
         raise _new_error(name, f"not a model file: it is shorter than a header; {_REMEDY}")
     length = int.from_bytes(prefix, "little")
@@ -338,6 +339,7 @@ def _refuse_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _read_metadata(name: str, metadata: Any) -> tuple[str, dict[str, Any]]:
+    """Return the kind and the settings that the metadata contain."""
     if not isinstance(metadata, dict) or metadata.get("format") != MAGIC:
         raise _new_error(name, "a safetensors file, but not one of unkernel's models")
     version = metadata.get("version")

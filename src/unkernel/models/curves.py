@@ -52,6 +52,7 @@ class Curves:
     Attributes
     ----------
     of_scores : sequence of Sigmoid or Interpolated
+        The curve of each score.
     uniform : bool
         Whether all classes get the same probability if all curves are 0. Otherwise all probabilities are then
         0, as in scikit-learn's ``OneVsRestClassifier``.

@@ -534,7 +534,7 @@ def _couple(pairwise: NDArray[np.float64]) -> NDArray[np.float64]:
 def _sweep(
     Q: NDArray[np.float64], p: NDArray[np.float64], Qp: NDArray[np.float64], pQp: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Set each p_t in turn to its optimum; all other p keep their proportions."""
+    """Set each p_t in turn to its optimum, and scale p, Qp and p'Qp so that the sum of p remains 1."""
     for t in range(p.shape[1]):
         step = (pQp - Qp[:, t]) / Q[:, t, t]
         p[:, t] += step

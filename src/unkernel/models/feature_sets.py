@@ -36,7 +36,7 @@ def make_set_model(
     keys, places = np.unique(encode(sets, degree, sets=True), return_inverse=True)
     sums = np.zeros((len(keys), weights.shape[1]))
     np.add.at(sums, places.reshape(-1), weights)
-    constant = keys == 0
+    constant = keys == 0  # the number of the empty set
     kept = ~constant & sums.any(axis=1)
     return ConjunctionModel(
         degree=degree,

@@ -20,16 +20,17 @@ class History:
     """The objective during training and its lower bound, pass by pass.
 
     Objectives and bounds of several problems, such as one per class, are summed. The same data, parameters
-    and seed give the same history. Some solvers estimate the objective until the last pass, when they compute
-    it. The sampled solver of trees reports the values of the approximate problem defined by its current cuts.
+    and seed give the same history. Before the last pass, some solvers only estimate the objective. The
+    sampled solver of trees reports the values of the approximate problem defined by its current cuts.
 
     Attributes
     ----------
     passes : ndarray of int of shape (n_passes,)
         The passes, Newton steps or rounds after which the other values were recorded; at most 100.
     objective : ndarray of float of shape (n_passes,)
+        The objective of the current weights.
     bound : ndarray of float of shape (n_passes,)
-        Lower bound of the objective for any weights.
+        Lower bound of the optimal objective.
     """
 
     passes: NDArray[np.int64]
@@ -58,7 +59,7 @@ class History:
             The passes, objectives and bounds of each problem. After the last pass of a problem, its last
             values are used.
         """
-        first = max(problem[0, 0] for problem in problems)
+        first = max(problem[0, 0] for problem in problems)  # from this pass on, all problems have values
         passes = np.unique(np.concatenate([problem[:, 0] for problem in problems]))
         passes = _thin(passes[passes >= first])
         sums = np.zeros((len(passes), 2))

@@ -22,11 +22,11 @@ _UNKNOWN = -2
 def join_conjunctions(
     members: Sequence[ConjunctionModel], decision: Decision, origin: dict[str, Any]
 ) -> ConjunctionModel:
-    """Return one model with the scores of all members in turn, for a decision of classifiers.
+    """Return one model with the scores of all members, one member after the other, and a given decision.
 
     If the feature maps of the members differ (``gamma="scale"`` depends on the training set), sets of
-    features become monomials, whose weights include the constants of the maps. So rows that are not binary
-    also get the scores of the members.
+    features become monomials, whose weights include the constants of the maps. Therefore, also rows that are
+    not binary get the scores of the members.
     """
     first = members[0]
     if isinstance(decision.probability, Platt):

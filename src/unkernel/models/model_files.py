@@ -29,7 +29,7 @@ KINDS = {
     "tree": ("unkernel.models.tree", "TreeModel"),
 }
 COMPILED = "compiled"  # a model with the tables of an engine
-_MODEL = "model."
+_MODEL = "model."  # in compiled files, the names of the model's arrays begin with this prefix
 
 
 def load_model(path: str | os.PathLike[str]) -> Model:
@@ -97,7 +97,7 @@ def _read_inner_model(
 
 
 def model_part(model: Model) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-    """Return the model in a compiled file: its arrays, and the setting ``"model"``."""
+    """Return the model as stored in compiled files: arrays with prefixed names, and the setting "model"."""
     arrays, settings = model.to_container()
     named = {_MODEL + key: array for key, array in arrays.items()}
     return named, {"model": {"kind": model.kind, "settings": settings}}

@@ -1,8 +1,9 @@
 """Convert conjunctions of features to their numbers, and numbers to conjunctions.
 
-The numbering is the same as in ``cpp/unkernel/kernels/conjunction_index.hpp``. Number 0 is the constant. A
-conjunction consists of ranks a >= b >= c. There is one block of numbers per a, in ascending order. A block
-has first a alone, then the pairs (a, b) sorted by b, then the triples (a, b, c) sorted by b and c.
+The numbering is the same as in ``cpp/unkernel/kernels/conjunction_index.hpp``. Number 0 is the constant. The
+rank of a feature is its position in the ``columns`` of the model. A conjunction consists of ranks a >= b >=
+c. There is one block of numbers per a, in ascending order. A block has first a alone, then the pairs (a, b)
+sorted by b, then the triples (a, b, c) sorted by b and c.
 """
 
 from __future__ import annotations

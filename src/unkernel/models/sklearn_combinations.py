@@ -13,6 +13,7 @@ from unkernel.models.decision import Decision, Softmax
 from unkernel.models.linear import LinearModel
 from unkernel.models.sklearn_ensembles import LOGISTIC, join_scores
 
+# The function ``unkernel.models.sklearn.from_estimator``. Its module imports this one, not the reverse.
 FromEstimator = Callable[[Any], Any]
 
 

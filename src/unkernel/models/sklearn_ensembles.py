@@ -18,6 +18,7 @@ from unkernel.models.kernel import KernelModel
 from unkernel.models.linear import LinearModel
 
 Model = KernelModel | LinearModel | ConjunctionModel
+# The function ``unkernel.models.sklearn.from_estimator``. Its module imports this one, not the reverse.
 FromEstimator = Callable[[Any], Model]
 
 LOGISTIC = Sigmoid(-1.0, 0.0)
@@ -42,7 +43,7 @@ def _find_logistic(estimator: Any, count: int) -> Softmax | Curves:
     # Up to scikit-learn 1.7, `multi_class` and the solver determine whether classes are compared one by one
     # with the rest. Since 1.8, the solver liblinear accepts only two classes.
     multi_class = getattr(estimator, "multi_class", "auto")
-    if count == 2:
+    if count == 2:  # with "multinomial", a softmax of the scores -f and f
         return Curves([Sigmoid(-2.0, 0.0)]) if multi_class == "multinomial" else Softmax()
     if multi_class == "ovr" or estimator.solver == "liblinear":
         return Curves([LOGISTIC] * count)
@@ -100,7 +101,7 @@ def from_one_vs_one(estimator: Any, from_estimator: FromEstimator) -> Model:
 
 
 def from_calibrated(estimator: Any, from_estimator: FromEstimator) -> Model:
-    """Return the model of a ``CalibratedClassifierCV``, with the scores of all its classifiers in turn."""
+    """Return the model of a ``CalibratedClassifierCV``: the scores of all its classifiers, concatenated."""
     classes = np.asarray(estimator.classes_)
     members, curves = [], []
     for part in estimator.calibrated_classifiers_:
@@ -111,7 +112,7 @@ def from_calibrated(estimator: Any, from_estimator: FromEstimator) -> Model:
 
 
 def join_models(members: Sequence[Model], decision: Decision, estimator: Any) -> Model:
-    """Return one model with the scores of all members in turn."""
+    """Return one model with the concatenated scores of all members."""
     conjunctions = [member for member in members if isinstance(member, ConjunctionModel)]
     if len(conjunctions) == len(members):
         origin = dict(conjunctions[0].origin) | {"estimator": type(estimator).__name__}
@@ -197,7 +198,7 @@ def _read_members(estimator: Any, from_estimator: FromEstimator) -> list[Model]:
 
 
 def join_scores(members: Sequence[LinearModel], decision: Decision, estimator: Any) -> LinearModel:
-    """Return one model with the concatenated scores of all members."""
+    """Return one linear model with the concatenated scores of all members."""
     return LinearModel(
         weights=np.ascontiguousarray(np.hstack([member.weights for member in members])),
         intercept=np.concatenate([member.intercept for member in members]),

@@ -68,6 +68,7 @@ def _read_multinomial(estimator: Any) -> tuple[Log, Log]:
 
 
 def _read_bernoulli(estimator: Any) -> tuple[Log, Log]:
+    """Return weights for present features; the intercepts contain the terms of absent features."""
     present = np.asarray(estimator.feature_log_prob_, dtype=np.float64)
     absent = np.log(1.0 - np.exp(present))
     return (present - absent).T, np.asarray(estimator.class_log_prior_) + absent.sum(axis=1)

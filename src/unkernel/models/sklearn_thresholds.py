@@ -35,7 +35,10 @@ def replace_inner(wrapper: Any, inner: Any) -> Any:
 
 
 def split_threshold(estimator: Any) -> tuple[Any, Threshold | None]:
-    """Return the classifier inside a classifier with a threshold, and the threshold; else None for it."""
+    """Return the classifier inside a classifier with a threshold, and the threshold.
+
+    Any other estimator is returned unchanged, with None in place of the threshold.
+    """
     threshold = None
     while has_threshold(estimator):
         threshold = threshold or read_threshold(estimator)  # the outer one decides

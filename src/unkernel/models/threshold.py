@@ -23,7 +23,7 @@ class Threshold:
     Attributes
     ----------
     value : float
-        The threshold. For probabilities, it lies between 0 and 1, and is neither of them.
+        The threshold. For probabilities, it lies strictly between 0 and 1.
     positive : {0, 1}, default=1
         Index of the class in ``classes_``.
     of : {"probability", "score"}, default="probability"

@@ -241,6 +241,10 @@ def _check_type(value: Any, example: Any) -> Any:
 
 
 def _make_tree_channels(channels: Sequence[NDArray[np.int32]], size: int, pairing: str) -> list[Any]:
+    """Return channels of trees for the core: the offsets of the examples, and the roots of their trees.
+
+    If all pairs of trees are compared, a single channel contains the trees of all channels.
+    """
     if pairing == "all":
         roots_of_examples = np.column_stack(channels) if channels else np.empty((size, 0), np.int32)
         ends = np.arange(len(roots_of_examples) + 1, dtype=_OFFSET) * roots_of_examples.shape[1]
@@ -249,6 +253,7 @@ def _make_tree_channels(channels: Sequence[NDArray[np.int32]], size: int, pairin
 
 
 def _make_vector_channels(channels: Sequence[Vectors | None], size: int, pairing: str) -> list[Any]:
+    """Return channels of vectors for the core; a single one if all pairs of vectors are compared."""
     present_channels = [channel for channel in channels if channel is not None]
     if pairing == "all":
         return [_concatenate_channels(present_channels) if present_channels else _convert_channel(None, size)]
@@ -256,6 +261,7 @@ def _make_vector_channels(channels: Sequence[Vectors | None], size: int, pairing
 
 
 def _convert_channel(channel: Vectors | None, size: int) -> Any:
+    """Return a channel for the core: the offsets of the examples, and their vectors as CSR arrays."""
     if channel is None:
         channel = Vectors(canonical_rows(np.empty((size, 0))), np.zeros(size, bool))
     ends = np.concatenate([[0], np.cumsum(channel.present)]).astype(_OFFSET)
@@ -264,6 +270,7 @@ def _convert_channel(channel: Vectors | None, size: int) -> Any:
 
 
 def _concatenate_channels(channels: list[Vectors]) -> Any:
+    """Return one channel for the core, with the vectors of all channels, sorted by example."""
     present = np.column_stack([channel.present for channel in channels])
     size = len(present)
     order = (np.arange(size)[:, None] + size * np.arange(len(channels))[None, :])[present]

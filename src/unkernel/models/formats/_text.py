@@ -23,7 +23,7 @@ LARGEST_INDEX = 2**62 - 2
 PIECE_BYTES = 1 << 17
 _ARRAY_BYTES_PER_TEXT_BYTE = 8  # at most: the line '0' of 2 bytes becomes a label and an offset of 16 bytes
 _SHOWN_CHARACTERS = 40
-_FOREIGN = re.compile(rb"[#\x80-\xff]")  # comments and byte order marks; the core's reader skips them
+_FOREIGN = re.compile(rb"[#\x80-\xff]")  # comments and byte order marks, which the core's reader would skip
 _BLANKS_TO_NEWLINES = bytes.maketrans(b" \t\r\v\f", b"\n" * 5)
 
 

@@ -51,6 +51,7 @@ def format_vector_lines(
 def _prepend_coefficients(coefficients: NDArray[np.float64], lines: bytes) -> bytes:
     """Return the lines, each preceded by its coefficients; the array is (coefficients per line, lines)."""
     count = coefficients.size
+    # Format the numbers as the labels of rows without entries.
     texts = format_svmlight(
         CsrRows.of(np.zeros(count + 1), [], [], 0),
         np.ascontiguousarray(coefficients.T).reshape(-1),

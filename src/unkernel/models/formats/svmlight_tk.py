@@ -38,6 +38,7 @@ _COMBINATIONS = {"T": "trees", "V": "vectors", "+": "sum", "*": "product"}
 _PAIRINGS = {"S": "same", "A": "all"}
 _TREE_KERNELS = {0: "st", 1: "sst", 2: "sst_bow", 3: "ptk"}
 _VECTOR_KERNELS = {0: "linear", 1: "polynomial", 2: "rbf", 3: "sigmoid"}
+# For each value of the option -N: whether trees, and vectors, are normalised.
 _NORMALIZATIONS = {0: (False, False), 1: (True, False), 2: (False, True), 3: (True, True)}
 
 _OPTIONS = "dgsruLTCFSMNVWU"  # in the order of the header's lines
@@ -46,7 +47,7 @@ _LEAST_INTEGER = -(2**53)
 
 # The first word of a line that is neither blank nor a comment; the core's reader has the same blanks.
 _COEFFICIENT = re.compile(rb"^[ \t\r]*([^ \t\r\n#][^ \t\r\n]*)", re.MULTILINE)
-_SEVERAL_WORDS = re.compile(rb"[\v\f]")
+_SEVERAL_WORDS = re.compile(rb"[\v\f]")  # inside of a word for the core's reader, blanks for read_numbers
 _QUERY = re.compile(rb"^[ \t\r]*[^ \t\r\n#][^ \t\r\n]*[ \t\r]+(qid:)", re.MULTILINE)
 _NOT_IN_LABELS = re.compile(rb"[\s()\0]|\|[BE]T\|")
 
@@ -332,6 +333,7 @@ def _format_trees(model: TreeModel) -> list[list[str]]:
 
 
 def _check_labels(support: Forest) -> None:
+    """Check that SVM-light-TK can read the labels of all trees."""
     arrays = {name: np.asarray(array) for name, array in support.table.arrays().items()}
     text, ends = arrays["label_bytes"].tobytes(), arrays["label_ends"].tolist()
     labels = [text[begin:end] for begin, end in zip([0, *ends], ends, strict=False)]
@@ -347,6 +349,7 @@ def _check_labels(support: Forest) -> None:
 
 
 def _list_vectors(model: TreeModel) -> list[list[str]]:
+    """Return the texts of each support vector's vectors, one per channel; only the last may be missing."""
     channels = model.support.vectors
     _check_names(list(channels), "vectors")
     if model.support.features is not None:
@@ -364,6 +367,7 @@ def _list_vectors(model: TreeModel) -> list[list[str]]:
 
 
 def _format_vectors(vectors: Vectors) -> Iterator[tuple[int, str]]:
+    """Yield the number of each example that has a vector, and the text of the vector."""
     matrix = vectors.matrix
     columns, values, begins = (part.tolist() for part in (matrix.indices, matrix.data, matrix.indptr))
     for example in np.flatnonzero(vectors.present).tolist():
