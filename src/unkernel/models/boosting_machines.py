@@ -39,8 +39,8 @@ def from_boosting_machine(
     check_machine(machine)
     sets, weights = [], []
     for term, table in zip(machine.term_features_, machine.term_scores_, strict=True):
-        places = [features[column, len(term)] for column in term]
-        term_sets, term_weights = _list_entries(term, places, np.asarray(table, dtype=np.float64))
+        bin_features = [features[column, len(term)] for column in term]
+        term_sets, term_weights = _list_entries(term, bin_features, np.asarray(table, dtype=np.float64))
         sets.append(term_sets)
         weights.append(term_weights)
     is_classifier = machine.link_ in _CLASSIFIED
@@ -75,13 +75,13 @@ def check_machine(machine: Any) -> None:
 
 
 def _list_entries(
-    term: Any, places: list[NDArray[np.int64]], table: NDArray[np.float64]
+    term: Any, bin_features: list[NDArray[np.int64]], table: NDArray[np.float64]
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """Return the nonzero entries of a term's table: the set of features and the weights of each entry.
 
-    For each column of the term, `places` has the feature of each bin.
+    For each column of the term, `bin_features` has the feature of each bin.
     """
-    sizes = tuple(map(len, places))
+    sizes = tuple(map(len, bin_features))
     if table.shape[: len(sizes)] != sizes:
         raise ValueError(
             f"the term of columns {', '.join(map(str, term))} has a table of shape {table.shape}, and its "
@@ -91,8 +91,9 @@ def _list_entries(
     if not np.isfinite(weights).all():
         raise ValueError(f"the term of columns {', '.join(map(str, term))} has scores that are not finite")
     entries = np.nonzero(weights.any(axis=-1))
-    chosen = np.stack([place[bins] for place, bins in zip(places, entries, strict=True)], axis=1)
-    has_features = (chosen >= 0).all(axis=1)
+    members = [features[bins] for features, bins in zip(bin_features, entries, strict=True)]
+    entry_sets = np.stack(members, axis=1)
+    has_features = (entry_sets >= 0).all(axis=1)
     sets = np.full((int(has_features.sum()), _MAX_TERM_SIZE), -1, dtype=np.int64)
-    sets[:, : len(sizes)] = -np.sort(-chosen[has_features], axis=1)
+    sets[:, : len(sizes)] = -np.sort(-entry_sets[has_features], axis=1)
     return sets, weights[entries][has_features]

@@ -113,8 +113,8 @@ def _find_version(settings: Mapping[str, Any]) -> int:
     """Return the first version whose readers know all settings."""
     if THRESHOLD in settings:
         return 2
-    places = [settings.get(name) for name in ("classifier", "model", "settings", "decision")]
-    return max((_find_version(place) for place in places if isinstance(place, Mapping)), default=1)
+    nested = [settings.get(name) for name in ("classifier", "model", "settings", "decision")]
+    return max((_find_version(inner) for inner in nested if isinstance(inner, Mapping)), default=1)
 
 
 def _encode_header(header: Mapping[str, Any]) -> bytes:

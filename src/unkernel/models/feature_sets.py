@@ -33,9 +33,9 @@ def make_set_model(
         Other attributes of the model, such as ``classes``.
     """
     degree = max(1, int((sets >= 0).sum(axis=1).max(initial=1)))
-    keys, places = np.unique(encode(sets, degree, sets=True), return_inverse=True)
+    keys, key_of_set = np.unique(encode(sets, degree, sets=True), return_inverse=True)
     sums = np.zeros((len(keys), weights.shape[1]))
-    np.add.at(sums, places.reshape(-1), weights)
+    np.add.at(sums, key_of_set.reshape(-1), weights)
     constant = keys == 0  # the number of the empty set
     kept = ~constant & sums.any(axis=1)
     return ConjunctionModel(
