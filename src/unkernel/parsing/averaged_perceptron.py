@@ -22,8 +22,8 @@ def average_parts(
 ) -> list[CompiledClassifier | None]:
     """Return one classifier per part, with weights averaged over all runs; None for parts with one class.
 
-    `runs` lists the runs, and each run lists the weights of its parts. `classes` lists the classes of each
-    part.
+    A part is a group of decisions with a classifier of its own, such as the labels of nouns. `runs` lists the
+    runs, and each run lists the weights of its parts. `classes` lists the classes of each part.
     """
     classifiers: list[CompiledClassifier | None] = []
     for part, part_classes in enumerate(classes):
@@ -122,7 +122,7 @@ class PerceptronLearner:
     epochs: int
     min_updates: int
     seeds: Sequence[int]
-    origin: str
+    origin: str  # name of the estimator
     report: Reporter
 
     def learn(

@@ -40,7 +40,7 @@ def trace_trees(
 def _make_tree_decision(fields: dict[str, int], classes: list[int], forms: list[str]) -> Decision:
     words = (fields["firsts"], fields["seconds"])
     kind = "label" if fields["labels"] else "move"
-    allowed = fields["valid"]
+    allowed = fields["valid"]  # bit k is 1 if move k is possible
     return Decision(
         fields["sentences"],
         kind,
@@ -106,6 +106,7 @@ def trace_tags(
     tagged : Treebank
         The sentences with predicted tags.
     columns : sequence of LearnedColumn
+        The columns that the tagger fills.
     predicted : sequence of ndarray of int32, shape (n_words,)
         For each column, the predicted class of each word.
     """
@@ -120,6 +121,7 @@ def trace_tags(
         parts = {tuple(classes): part for classes, part in column.cases}
         certain = set(zip(column.certain.words, column.certain.parts.tolist(), strict=True))
         for number, (sentence_index, word, form) in enumerate(words):
+            # The classes of earlier columns select the part. Words with a certain class need no decision.
             case = tuple(int(classes[number]) for classes in predicted[: column.split])
             part = parts.get(case, 0)
             if column.classifiers[part] is None or (form, part) in certain:

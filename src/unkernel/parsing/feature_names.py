@@ -26,6 +26,7 @@ _DIRECTIONS = ("right", "left")  # from the head to the dependent
 
 
 def _strip_lines(text: str) -> list[str]:
+    """Return the nonempty lines of templates, without comments and surrounding blanks."""
     stripped = (line.partition("#")[0].strip() for line in text.split("\n"))
     return [line for line in stripped if line]
 
@@ -74,6 +75,7 @@ class ArcFeatureNames:
 
 
 def _select_section(section: str, templates: str) -> list[str]:
+    """Return the templates of a section, and those that form conjunctions with them only ("beside")."""
     lines, is_inside = [], False
     for line in _strip_lines(templates):
         if line.startswith("["):
@@ -118,7 +120,7 @@ class ChunkFeatureNames:
         self._template_of = np.zeros(count, np.int32)
         self._number_of = np.zeros(count, np.int64)
         for number in range(len(self._templates)):
-            ids = np.asarray(arrays[f"ids.{number}"])
+            ids = np.asarray(arrays[f"ids.{number}"])  # the column of each value of the template, or -1
             numbers_of_features = np.flatnonzero(ids >= 0)
             self._template_of[ids[numbers_of_features]] = number
             self._number_of[ids[numbers_of_features]] = numbers_of_features
@@ -150,6 +152,7 @@ def _has_tag(template: Sequence[tuple[str, str]]) -> bool:
 
 
 def _read_values(arrays: Mapping[str, Any], attribute: int) -> list[str]:
+    """Return the values of an attribute, which are stored as concatenated bytes and their ends."""
     text = np.asarray(arrays[f"value_bytes.{attribute}"]).tobytes()
     ends = np.asarray(arrays[f"value_ends.{attribute}"]).tolist()
     begins = [0, *ends][:-1]

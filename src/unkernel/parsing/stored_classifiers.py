@@ -98,7 +98,7 @@ def _pack(arrays: Arrays) -> Arrays:
     others = {key: array for key, array in arrays.items() if key not in (_WEIGHTS, _KEYS)}
     others |= _pack_keys(arrays[_KEYS]) | {_UNIT: np.array([unit])}
     rows, columns = np.nonzero(weights)
-    if len(weights) * 2 + len(columns) * 4 > weights.nbytes:
+    if len(weights) * 2 + len(columns) * 4 > weights.nbytes:  # storing all weights takes fewer bytes
         return others | {_VALUES: weights.reshape(-1)}
     return others | {
         _COUNTS: np.bincount(rows, minlength=len(weights)).astype("<u2"),
@@ -164,6 +164,7 @@ def _find_nonzero_indices(
 
 
 def _unpack_keys(file: str, arrays: Arrays) -> NDArray[np.uint64]:
+    """Return the keys that :func:`_pack_keys` packed."""
     short_steps = container.read_array(file, arrays, _STEPS, [np.dtype("<u2")], 1)
     long_steps = container.read_array(file, arrays, _LONG_STEPS, [np.dtype("<u8")], 1)
     steps = short_steps.astype(np.uint64)

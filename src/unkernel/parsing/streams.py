@@ -143,7 +143,7 @@ def _parse_blocks(
 
 
 def _keep_before_error(parsed: Parsed, position: _Position, sentence_format: _SentenceFormat) -> Parsed:
-    """Return the sentences before the first malformed one, found by its line: annotation keeps all lines."""
+    """Return the sentences before the first malformed one; its line number is the same after annotation."""
     end = 0
     for _ in range(parsed.skipped[0].line - position.line):
         end = parsed.data.index(b"\n", end) + 1

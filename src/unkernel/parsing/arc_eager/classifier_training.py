@@ -140,6 +140,7 @@ class RowLearner:
         )
 
     def _train_parts(self, rows: Mapping[str, Any], classes: list[list[int]], columns: int) -> Classifiers:
+        """Train a classifier for each part on its rows; `classes` lists the classes of each part."""
         offsets, features = np.asarray(rows["offsets"]), np.asarray(rows["columns"])
         shape = (len(offsets) - 1, max(columns, 1))
         X = sparse.csr_matrix((np.ones(len(features)), features, offsets), shape=shape)

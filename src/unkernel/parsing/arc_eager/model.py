@@ -324,6 +324,7 @@ def _restore_clusters(name: str, arrays: Arrays) -> WordClusters | None:
 
 
 def _build_spec_table(name: str, arrays: Arrays, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the table that ``ArcEagerSpec.restore`` reads, from the arrays and settings of a file."""
     table = {key: settings.get(key) for key in _LISTS}
     table |= {key: np.ascontiguousarray(arrays[key]) for key in _ARRAYS if key in arrays}
     count = sum(key.startswith(_STRINGS) for key in arrays)
@@ -346,7 +347,7 @@ def _fill_in_tags(bank: Treebank) -> tuple[NDArray[np.int32], list[str]]:
 
 
 def as_treebank(source: Any, tags: Any = None, xpos: Any = None) -> Treebank:
-    """Return a treebank read from a file or made from lists of words; return a treebank unchanged."""
+    """Read a treebank from a file, or make one from lists of words; return a treebank unchanged."""
     if isinstance(source, list | tuple):
         return Treebank.from_words(source, tags, xpos=xpos)
     if tags is not None or xpos is not None:

@@ -218,9 +218,8 @@ class BunsetsuParser(BaseParser[BunsetsuSource, BunsetsuModel]):
         compiled = new_model(compile(trained, self.engine, **options, measure=False))
         if self.trie is None:
             return compiled
-        decisions = compiled.decision_rows(
-            compiled.parse(self.trie)
-        )  # decisions that lead to the predicted heads
+        # Grow the trie from the decisions that lead to the predicted heads.
+        decisions = compiled.decision_rows(compiled.parse(self.trie))
         options |= {"trie": _build_matrix(decisions, compiled.n_features_)[0], "trie_nodes": self.trie_nodes}
         return new_model(compile(trained, self.engine, **options, measure=self.trie_nodes is None))
 

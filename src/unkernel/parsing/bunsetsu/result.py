@@ -75,7 +75,7 @@ def score_heads(corpus: BunsetsuCorpus, heads: NDArray[np.int32], seconds: float
     first = corpus.first_bunsetsu
     begins = first[:-1][np.diff(first) > 0]  # the first bunsetsu of each nonempty sentence
     is_correct = np.asarray(heads == corpus.heads)
-    is_correct[first[1:][np.diff(first) > 0] - 1] = True
+    is_correct[first[1:][np.diff(first) > 0] - 1] = True  # the last bunsetsu of each nonempty sentence
     dependencies = len(is_correct) - len(begins)
     wrong = int((~is_correct).sum())
     n_correct_sentences = int(np.logical_and.reduceat(is_correct, begins).sum()) if len(begins) else 0

@@ -257,7 +257,7 @@ class ChunkModel(ParserModel):
     def _read_untagged(
         self, source: ChunkSource | Sequence[Sequence[str]], pos: Sequence[Sequence[str]] | None
     ) -> ChunkCorpus:
-        """Return a text for tagging."""
+        """Return a text or lists of words as a corpus to tag; `pos` is only for lists of words."""
         if isinstance(source, list | tuple):
             return ChunkCorpus.from_words(source, *([] if pos is None else [pos]))
         if pos is not None:

@@ -62,6 +62,7 @@ class _Text:
 
 
 def _read_treebank(bank: Treebank) -> _Text:
+    """Return the text of a treebank with its tokens, sentences and words; empty nodes are left out."""
     text, pieces, position = _Text(), [], 0
     for sentence in bank:
         begin, words = position, []
@@ -102,6 +103,7 @@ def _check_same_text(gold: _Text, predicted: _Text) -> None:
 
 
 def _align_words(gold: list[AlignedWord], predicted: list[AlignedWord]) -> Iterator[WordPair]:
+    """Yield the pairs of aligned words: by their spans, but by their forms around multiword tokens."""
     i = j = 0
     while i < len(gold) and j < len(predicted):
         if gold[i].is_in_multiword or predicted[j].is_in_multiword:

@@ -17,12 +17,15 @@ _SHAPES = {"Lu": _UPPER, "Lt": _UPPER, "Ll": _LOWER, "Lm": _LETTER, "Lo": _LETTE
 _SHAPES |= {"Nd": _DIGIT, "Mn": _MARK, "Mc": _MARK, "Me": _MARK}
 _SCRIPT_KINDS = ("CJK", "HIRAGANA", "KATAKANA", "HANGUL", "THAI")  # scripts with a kind of their own
 _MAX_KINDS = 256
-_MIN_COUNT = 10  # a punctuation character with at least so many occurrences gets a kind of its own
+_MIN_COUNT = 10  # a punctuation character with at least this many occurrences gets a kind of its own
 _PAGE_SIZE = 256  # code points
 
 
 def build_character_tables(text: str) -> dict[str, NDArray[Any]]:
-    """Return the table of character kinds; frequent punctuation characters of `text` get their own kinds."""
+    """Return the table of character kinds; frequent punctuation characters of `text` get their own kinds.
+
+    The table is divided into pages. Pages with the same kinds are stored once, and `pages` has their numbers.
+    """
     names, kinds = _find_general_kinds()
     kinds = kinds.copy()
     shapes = [_OTHER, _OTHER, *(_SHAPES.get(name[:2], _OTHER) for name in names)]
@@ -43,7 +46,7 @@ def build_character_tables(text: str) -> dict[str, NDArray[Any]]:
 
 def _find_distinct_pages(kinds: NDArray[np.uint8]) -> tuple[NDArray[np.uint8], NDArray[np.uint16]]:
     """Return the distinct pages, sorted and joined, and the number of each page of `kinds`."""
-    # np.unique(axis=0) sorts them as structures, which takes half a second of each training.
+    # Not np.unique(axis=0), which would sort the pages as structures for half a second in each training.
     pages = [page.tobytes() for page in kinds.reshape(-1, _PAGE_SIZE)]
     distinct = sorted(set(pages))
     number_of = {page: number for number, page in enumerate(distinct)}

@@ -34,6 +34,7 @@ def find_edit(form: str, lemma: str) -> str:
 
 
 def _find_edit_with_case(case: str, form: str, lemma: str) -> str | None:
+    """Return the edit of a form that is in the given case already; None if no letter would be kept."""
     match = SequenceMatcher(None, form, lemma, autojunk=False).find_longest_match()
     if not match.size:
         return None

@@ -43,6 +43,7 @@ def make_spacy_columns(sentences: Iterable[Sentence]) -> dict[str, list[Any]]:
 
 
 def _add_sentence(sentence: Sentence, entries: list[_Entry]) -> None:
+    """Append the entries of a sentence, with their heads as indices of entries."""
     rows = _Rows(sentence)
     entry_index_of: dict[int, int] = {}  # the entry of each word
     entries_with_tops: list[tuple[_Entry, int]] = []  # entries with their topmost words

@@ -11,11 +11,13 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-Word = tuple[int, int, str, str]  # begin, end, fixed characters, the same in capitals
+# Begin, end, fixed characters, the same in capitals. A negative position counts from the end of the token; -1
+# is after the last character.
+Word = tuple[int, int, str, str]
 Rule = tuple[Word, ...]
 WHOLE = -1  # in place of the index of a rule: the token is not split
 LONGEST_TOKEN = 64
-_MAX_CONTEXT = 2  # an ending has at most so many characters before the part that is split off
+_MAX_CONTEXT = 2  # an ending has at most this many characters before the part that is split off
 _MAX_ENDING = 12
 _MIN_TOKENS = 2  # smallest number of different tokens that an ending's rule splits correctly
 _MIN_CORRECT_SHARE = 0.9  # smallest share of the tokens with an ending that its rule splits correctly
@@ -137,6 +139,7 @@ def _learn_endings(rule_counts: Mapping[str, Counter[Rule | None]]) -> dict[str,
     rule_of_ending: dict[str, Rule | None] = {}
     for ending in sorted(counts_of_ending, key=len):
         rule, times = max(counts_of_ending[ending].items(), key=lambda item: (item[1], item[0] is not None))
+        # An ending is needed only if the longest shorter ending has another rule.
         shorter_rule = next(
             (rule_of_ending[ending[k:]] for k in range(1, len(ending)) if ending[k:] in rule_of_ending), None
         )
@@ -149,6 +152,7 @@ def _learn_endings(rule_counts: Mapping[str, Counter[Rule | None]]) -> dict[str,
 
 
 def _list_lengths(split_off: int, size: int) -> range:
+    """Return the possible lengths of an ending whose last `split_off` characters are split off a token."""
     longest = min(split_off + _MAX_CONTEXT, size - 1, _MAX_ENDING)
     return range(split_off, longest + 1)
 

@@ -45,6 +45,7 @@ _CLUSTER_TEMPLATES = {
     "first": ("cluster[0]\ncluster[1]\n", "cluster[-2]\ncluster[-1]\ncluster[2]\n"),
     "next": ("cluster[0]\ncluster[1]\n", "cluster[-1]\n"),
 }
+# How many earlier columns may select the part, that is, the classifier, that decides on a word.
 _MAX_SPLIT_COLUMNS = {"xpos": 1, "feats": 2, LEMMA: 1}
 _GOLD_EPOCHS = 2  # epochs that use gold tags of neighbouring words; later epochs use predicted tags
 

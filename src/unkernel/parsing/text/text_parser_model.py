@@ -364,6 +364,7 @@ def _read_words(conllu: bytes) -> Treebank:
 
 
 def _group_into_batches(texts: Iterable[str]) -> Iterator[list[bytes]]:
+    """Yield batches of encoded texts; a batch ends as soon as it has ``_BATCH_BYTES`` bytes."""
     batch: list[bytes] = []
     size = 0
     for number, text in enumerate(texts):

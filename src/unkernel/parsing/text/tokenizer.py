@@ -189,11 +189,13 @@ class _SplitDecisions:
 
 
 def _build_boundary_rows(spec: TokenizerSpec, text: GoldText) -> LabelledRows:
+    """Return one row per position that needs a decision, labelled with the kind of its boundary."""
     rows = spec.rows(text.text, text.ends, text.boundaries)
     return LabelledRows(*(np.asarray(rows[name]) for name in ("offsets", "columns", "answers")))
 
 
 def _split_arrays(spec: TokenizerSpec, splits: Splits) -> dict[str, NDArray[Any]]:
+    """Return the arrays that store which rule splits a token or an ending."""
     return {
         "tokens": np.asarray(spec.token_keys(list(splits.tokens))),
         "token_rules": np.array(list(splits.tokens.values()), np.int32),
