@@ -22,7 +22,7 @@ Arrays = dict[str, NDArray[Any]]
 _PARTS = "parts"
 _WEIGHTS = "weights"
 # Arrays of the nonzero weights: column and value of each weight, and the number of weights of each key.
-_PLACES, _VALUES, _COUNTS = "weights.places", "weights.values", "weights.counts"
+_COLUMNS, _VALUES, _COUNTS = "weights.places", "weights.values", "weights.counts"
 _UNIT = "weights.unit"
 _KEYS, _STEPS, _LONG_STEPS = "keys", "keys.steps", "keys.long_steps"
 _MAX_WEIGHT_COLUMNS = 1 << 16
@@ -102,7 +102,7 @@ def _pack(arrays: Arrays) -> Arrays:
         return others | {_VALUES: weights.reshape(-1)}
     return others | {
         _COUNTS: np.bincount(rows, minlength=len(weights)).astype("<u2"),
-        _PLACES: columns.astype("<u2"),
+        _COLUMNS: columns.astype("<u2"),
         _VALUES: weights[rows, columns],
     }
 
@@ -145,7 +145,7 @@ def _unpack(file: str, arrays: Arrays) -> Arrays:
         weights = values * unit[0]
     else:
         raise _new_damage_error(file)
-    packed = (_STEPS, _LONG_STEPS, _UNIT, _COUNTS, _PLACES, _VALUES)
+    packed = (_STEPS, _LONG_STEPS, _UNIT, _COUNTS, _COLUMNS, _VALUES)
     others = {key: array for key, array in arrays.items() if key not in packed}
     return others | {_KEYS: keys, _WEIGHTS: weights.reshape(len(keys), scores)}
 
@@ -155,7 +155,7 @@ def _find_nonzero_indices(
 ) -> NDArray[np.int64]:
     """Return the index of each stored value among the weights of all keys."""
     counts = container.read_array(file, arrays, _COUNTS, [np.dtype("<u2")], 1)
-    columns = container.read_array(file, arrays, _PLACES, [np.dtype("<u2")], 1)
+    columns = container.read_array(file, arrays, _COLUMNS, [np.dtype("<u2")], 1)
     is_valid = len(counts) == keys and len(columns) == values == counts.sum(dtype=np.int64)
     if not is_valid or not (columns < scores).all():
         raise _new_damage_error(file)
