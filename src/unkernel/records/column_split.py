@@ -77,7 +77,7 @@ class _PartBuilder:
     kept_steps: list[_KeptStep | None] = field(default_factory=list)  # one entry for each step of the plan
 
     def build(self) -> Part | None:
-        """Return the part; None if it has no features."""
+        """Return the part; None if it has no features, or if they would be in another order."""
         for step in self.plan.steps:
             self.kept_steps.append(self._keep(step))
         last = self.kept_steps[-1]
@@ -178,6 +178,7 @@ class _PartBuilder:
         return self._add(step, {"input": kept_input.step, "indicated": places}, own_indices)
 
     def _keep_bins(self, step: PlanStep, kept_input: _KeptStep) -> _KeptStep:
+        """Add a step for the intervals of the part's own numbers; a number may have several features."""
         table = step.table
         begins, missing = table["begins"], table["missing"]
         widths = np.maximum(np.diff(begins) + 1, missing + 1) if table["one_hot"] else np.ones(len(missing))
@@ -199,6 +200,7 @@ class _PartBuilder:
         features = np.sort(places[places >= 0])
         if not len(features):
             return None
+        # The features of the new step are numbered consecutively, in the order of the original step.
         mapped = np.where(places >= 0, np.searchsorted(features, places), -1).astype(np.int32)
         table = {"input": kept_input.step, "places": mapped, "width": len(features)}
         return self._add(step, table, features)

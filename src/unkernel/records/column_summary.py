@@ -70,6 +70,7 @@ class ColumnFacts:
         if self.kind not in ("date", "strings"):
             return count + self._number_count_and_median[0]
         state: dict[str, Any] = self._summary.state(_NO_LIMIT)
+        # Dates that are not strings are counted by the hour.
         return count + int(np.sum(state["hours"][2])) + int(state["lists"])
 
     def count_rare(self, min_count: int) -> int:
@@ -170,6 +171,7 @@ class ColumnFacts:
         return f"{int(years[0]):04}-{month:02}-{min(day, 28):02}"
 
     def is_whole(self) -> bool:
+        """Return whether all numbers are whole."""
         return self._summary.is_whole
 
     def deviation(self) -> float:
@@ -250,7 +252,7 @@ class Records:
 def summarize_columns(
     names: Sequence[str], kinds: Kinds, summaries: Iterable[ColumnSummary | None]
 ) -> list[ColumnFacts]:
-    """Return a summary of each column; kinds that are not given are inferred from the values."""
+    """Return the facts about each column; kinds that are not given are inferred from the values."""
     facts = []
     for index, (name, summary) in enumerate(zip(names, summaries, strict=True)):
         kind = kinds[name]
@@ -264,6 +266,7 @@ def summarize_columns(
 
 
 def infer_kind(name: str, summary: ColumnSummary) -> str:
+    """Return the kind of a column, inferred from the types of its values."""
     kinds = summary.types
     if all(issubclass(kind, (bool, np.bool_)) for kind in kinds):
         return "category"

@@ -288,6 +288,7 @@ class RecordEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return make_steps[kind](columns, first) if kind in make_steps else []
 
     def _make_category_step(self, columns: list[ColumnFacts]) -> PlanStep:
+        """Return a step with one feature per frequent category, one for all others, and one if missing."""
         tables: list[dict[str, Any]] = []
         labels: list[str] = []
         for column in columns:
@@ -304,6 +305,7 @@ class RecordEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return steps.one_hot([column.index for column in columns], tables, labels)
 
     def _make_bin_steps(self, columns: list[ColumnFacts], first: int) -> list[PlanStep]:
+        """Return the steps for numbers by intervals: one feature per interval of each division."""
         divisions: list[tuple[ColumnFacts, NDArray[np.float64]]] = []
         missing: list[int] = []
         labels: list[str] = []
@@ -399,6 +401,7 @@ def _convert_arrays(X: Any) -> Any:
 
 
 def _make_scale_steps(columns: list[ColumnFacts], first: int) -> list[PlanStep]:
+    """Return the steps for scaled numbers, which replace missing numbers by 0 and flag them."""
     deviations = [column.deviation() or 1.0 for column in columns]
     names = [column.name for column in columns]
     flags = [f"{name} is missing" for name in names]

@@ -124,6 +124,7 @@ class _Tracer:
         return _join(parts)
 
     def _reads_numbers(self, number: int) -> bool:
+        """Return whether a step passes on the numbers of columns, perhaps with missing ones filled in."""
         step = self.plan.steps[number]
         while step.kind in ("densify", "impute", "select"):
             step = self.plan.steps[int(step.table["input"])]
@@ -141,6 +142,7 @@ class _Tracer:
         return self._make(columns_of_products)
 
     def _make(self, columns_of_features: Sequence[tuple[int, ...]]) -> _Traced:
+        """Return features without intervals, given the columns of each feature."""
         indices = [
             self.index_of_set.setdefault(columns, len(self.index_of_set)) for columns in columns_of_features
         ]

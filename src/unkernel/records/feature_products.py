@@ -39,6 +39,7 @@ def remove_products(plan: Plan, max_size: int) -> tuple[Plan, NDArray[np.int64]]
     if sets is None:
         return None
     kept_steps = list(plan.steps[:-1])
+    # Only the products needed dense vectors.
     while kept_steps[source].kind == "densify":
         source = int(kept_steps[source].table["input"])
     if kept_steps[-1].kind == "densify":
@@ -66,6 +67,7 @@ def _is_binary(all_steps: Sequence[PlanStep], number: int) -> bool:
 
 
 def _list_sets(step: PlanStep, max_size: int) -> NDArray[np.int64] | None:
+    """Return the factors of each product as :func:`remove_products` does; None if a product has too many."""
     begins, factors = step.table["begins"], step.table["factors"].astype(np.int64)
     sizes = np.diff(begins)
     if sizes.max(initial=0) > max_size:
@@ -74,5 +76,5 @@ def _list_sets(step: PlanStep, max_size: int) -> NDArray[np.int64] | None:
     rows = np.repeat(np.arange(len(sizes)), sizes)
     sets[rows, np.arange(len(factors)) - np.repeat(begins[:-1], sizes)] = factors
     sets = -np.sort(-sets, axis=1)
-    sets[:, 1:][sets[:, 1:] == sets[:, :-1]] = -1
+    sets[:, 1:][sets[:, 1:] == sets[:, :-1]] = -1  # repeated factors
     return -np.sort(-sets, axis=1)

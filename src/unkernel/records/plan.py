@@ -133,6 +133,7 @@ class Plan:
         """
 
         def treat_none_as_nan(table: dict[str, Any]) -> dict[str, Any]:
+            # A category that is not in the table has the code of unknown values.
             if table["none"] != table["unknown"] or table["nan"] == table["unknown"]:
                 return table
             return table | {"none": table["nan"], "absent": table["nan"]}
@@ -149,6 +150,7 @@ class Plan:
         return replace(self, steps=steps) if self._distinguishes_nan else self
 
     def _read_columns(self) -> list[str]:
+        """Return the names of the columns that a step reads."""
         unread = set(self._list_unread_columns())
         return [name for place, name in enumerate(self.columns) if place not in unread]
 

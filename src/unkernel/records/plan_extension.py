@@ -56,6 +56,7 @@ def extend_plan(plan: Plan, X: Any, min_count: int = 1) -> tuple[Plan, NDArray[n
 
 
 def _summarize(plan: Plan, X: Any) -> list[ColumnFacts]:
+    """Summarise the columns of new records that may have new categories or words."""
     kinds = dict.fromkeys(plan.columns, "drop")
     for step in plan.steps:
         if step.kind in _KINDS_OF_STEPS:
@@ -103,6 +104,8 @@ def _normalise(key: Any) -> Any:
 
 
 def _shift_codes(table: dict[str, Any], distance: int) -> dict[str, Any]:
+    """Return a table of categories whose features have moved by `distance`."""
+
     def shift(codes: Any) -> Any:
         if isinstance(codes, int):
             return codes + distance if codes >= 0 else codes
@@ -112,6 +115,7 @@ def _shift_codes(table: dict[str, Any], distance: int) -> dict[str, Any]:
 
 
 def _add_categories(table: dict[str, Any], keys: Sequence[Any], first_code: int) -> dict[str, Any]:
+    """Return a table with additional categories, whose codes begin with `first_code`."""
     added = steps.categories(
         {key: first_code + place for place, key in enumerate(keys)}, unknown=table["unknown"]
     )
@@ -127,6 +131,7 @@ def _add_categories(table: dict[str, Any], keys: Sequence[Any], first_code: int)
 
 
 def _extend_vocabulary(step: PlanStep, facts: ColumnFacts, min_count: int) -> PlanStep:
+    """Return a step for texts or lists with features for new strings, behind the old features."""
     table = step.table
     known = steps.split_strings(table["words"], table["word_ends"])
     found = facts.words(table, min_count) if step.kind == "text" else facts.items(min_count)

@@ -41,6 +41,7 @@ def encode_names(step: PlanStep, steps: Sequence[PlanStep]) -> Any:
 
 
 def read_names(stored: Any, table: dict[str, Any], steps: Sequence[PlanStep]) -> Sequence[str]:
+    """Return the names of a step's features that :func:`encode_names` encoded."""
     if stored is None:
         input_names = _get_input_names(table, steps)
         if input_names is None:
@@ -52,6 +53,7 @@ def read_names(stored: Any, table: dict[str, Any], steps: Sequence[PlanStep]) ->
 
 
 def check_type(value: Any, kind: type) -> Any:
+    """Return a value; raise a ``TypeError`` if it is not of this type."""
     if not isinstance(value, kind):
         raise TypeError(f"expected {kind.__name__}, got {type(value).__name__}")
     return value
@@ -70,6 +72,7 @@ def extract_arrays(value: Any, path: str, arrays: dict[str, NDArray[Any]]) -> An
 
 
 def insert_arrays(value: Any, arrays: Mapping[str, NDArray[Any]]) -> Any:
+    """Return the value from which :func:`extract_arrays` moved the arrays."""
     if isinstance(value, dict):
         if set(value) == {_ARRAY}:
             array = arrays[check_type(value[_ARRAY], str)]

@@ -89,6 +89,7 @@ def _draw_one(values: Sequence[Any], generator: np.random.Generator) -> Any:
 
 
 def _draw_some(values: Sequence[Any], generator: np.random.Generator) -> list[Any]:
+    """Return at most ``_MAX_KNOWN_VALUES`` values, in their order."""
     if len(values) <= _MAX_KNOWN_VALUES:
         return list(values)
     return [
@@ -100,6 +101,7 @@ def _draw_some(values: Sequence[Any], generator: np.random.Generator) -> list[An
 def _draw_strings(
     bytes_: NDArray[np.uint8], ends: NDArray[np.int64], generator: np.random.Generator
 ) -> list[str]:
+    """Return at most ``_MAX_KNOWN_VALUES`` strings of a string table."""
     text = bytes(bytes_)
     indices = _draw_some(range(len(ends)), generator)
     begins = [int(ends[index - 1]) if index else 0 for index in indices]

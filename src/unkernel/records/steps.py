@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from unkernel.records.plan_step import PlanStep
 
+# The code of a category is the index of its feature, or one of the following.
 IGNORED = -1  # the code of a category without a feature
 FORBIDDEN = -2  # the code of a category that raises an error
 DATE_PARTS = ("year", "month", "day", "weekday", "hour")  # numbered as in cpp/unkernel/records/dates.hpp
@@ -124,6 +125,7 @@ def scale(source: int, names: Sequence[str], **parts: Any) -> PlanStep:
 
 
 def concatenate(sources: Sequence[int], names: Sequence[str]) -> PlanStep:
+    """Make a step that concatenates the vectors of earlier steps."""
     return PlanStep("concatenate", {"inputs": int32(sources)}, names)
 
 

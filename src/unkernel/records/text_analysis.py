@@ -89,6 +89,7 @@ def _list_character_ngrams(text: str, shortest: int, longest: int) -> list[str]:
 
 
 def _list_ngrams_in_words(text: str, shortest: int, longest: int) -> list[str]:
+    """Return the n-grams of characters of each word, which is padded with a space on both sides."""
     ngrams = []
     for word in text.split():
         padded = f" {word} "

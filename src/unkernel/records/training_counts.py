@@ -216,6 +216,7 @@ def add_records(
 
 
 def _count_targets(y: Any, n_records: int) -> dict[str, Any]:
+    """Return the counts of targets, as arguments of TrainingCounts; empty if they cannot be counted."""
     targets = _read_targets(y)
     if targets is None or targets.shape != (n_records,):
         return {}
@@ -255,6 +256,7 @@ def _count_labels(labels: list[Any]) -> dict[str, int]:
 
 
 def _name_counts(labels: list[Any], counts: list[int], most: int) -> dict[str, int]:
+    """Return counts by the names of labels; empty if there are more than `most`, or one is not a label."""
     if len(labels) > most or not all(isinstance(label, str | bool | int | float) for label in labels):
         return {}
     return dict(zip(map(str, labels), counts, strict=True))

@@ -26,8 +26,9 @@ _MAX_RECORD_BYTES = 1 << 26  # limits the memory that an unclosed quotation mark
 _ARROW_BLOCK_BYTES = 1 << 20  # number of bytes that a thread of pyarrow parses at a time
 _BOM = b"\xef\xbb\xbf"
 _LINE_BREAK = 10
-_WIDE_BOMS = (b"\xff\xfe", b"\xfe\xff")
+_WIDE_BOMS = (b"\xff\xfe", b"\xfe\xff")  # of UTF-16
 _DELIMITERS = (",", ";", "\t", "|")
+# Spellings of NaN that pyarrow reads as numbers, and parse_cell rejects.
 _ODD_NAN = re.compile(rb"[-+]nan|nan\(|(?!nan|NaN)[nN][aA][nN]", re.ASCII)
 _QUOTED = re.compile(rb'(?:\A|(?<=[,;\t|\n\r]))"[^"]*(?:""[^"]*)*("|\Z)')  # a quoted field
 

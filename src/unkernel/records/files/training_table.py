@@ -169,6 +169,7 @@ def list_names(columns: Sequence[str]) -> str:
 
 
 def _join_blocks(blocks: list[Block], file: RecordFile) -> tuple[dict[str, Any], dict[str, str]]:
+    """Return the values of each column in all blocks, and the types of the columns."""
     first = blocks[0].table
     if file.format == "jsonl":
         records = [record for block in blocks for record in block.table]
@@ -282,6 +283,7 @@ def _warn_about_mixed_column(name: str, values: Sequence[Any], blocks: list[Bloc
 
 
 def _read_labels(target: str, column: Any, blocks: list[Block], *, values: bool) -> NDArray[Any]:
+    """Return the labels as an array; FormatError for a label that the array could not represent exactly."""
     labels = to_objects(column)
     types = set(map(type, labels))
     numeric = types <= {int, float} or types == {bool}
@@ -298,6 +300,7 @@ def _read_labels(target: str, column: Any, blocks: list[Block], *, values: bool)
     else:
         limit = _FIRST_INEXACT_FLOAT if float in types else _FIRST_LONG_INTEGER
     previous_labels: set[str] = set()
+    # Check each distinct label once. The labels 1 and True are equal, but of different types.
     for label in dict(zip(zip(map(type, labels), labels, strict=True), labels, strict=True)).values():
         fault = _find_label_fault(label, limit)
         if not (fault or numeric) and str(label) in previous_labels:

@@ -65,6 +65,7 @@ class Builder:
         return self.add(PlanStep("densify", {"input": vector.step}, vector.names))
 
     def _is_dense(self, number: int) -> bool:
+        """Return whether the vector of a step has an entry for every feature."""
         step = self.steps[number]
         if step.kind in ("one_hot", "text", "strings", "pairs", "indicate", "products"):
             return False

@@ -46,6 +46,7 @@ def translate_hashing_vectorizer(builder: Builder, vectorizer: Any, source: Sour
 
 
 def translate_dict_vectorizer(builder: Builder, vectorizer: Any, source: Source, where: str) -> Vector:
+    """Add the entries of a dict: numbers, strings and lists of strings."""
     names = list(vectorizer.feature_names_)
     ids = [int(vectorizer.vocabulary_[name]) for name in names]
     table = {"columns": steps.int32([_get_single_column(source, where)]), "separator": vectorizer.separator}
