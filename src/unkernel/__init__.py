@@ -1,8 +1,8 @@
 """Kernel machines at linear speed.
 
 Train support vector machines with polynomial kernels, for ranking, and with tree kernels in about the time of
-a linear model. Compile any of these models, or a model of another program, into an exact classifier with an
-inference latency of microseconds.
+a linear model. Compile any of these models, or a model of another program, into an exact classifier that
+predicts in microseconds.
 
 >>> from unkernel import PolySVC, PolyLogisticRegression, CuttingPlaneSVC, RankSVM, TreeSVC, TreeKernel
 >>> from unkernel import compile, load, read_model, read_svmlight, read_trees

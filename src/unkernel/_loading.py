@@ -20,7 +20,7 @@ if TYPE_CHECKING:
         WordClusters,
     )
 
-# For each kind in the metadata of files: a description and a loader.
+# For each kind of file, as named in the metadata of files: a description and a loader.
 _KINDS = {
     "compiled": ("a compiled classifier", "unkernel.engines.classifier_files:load_compiled"),
     "conjunctions": ("a model of conjunctions", "unkernel.engines.classifier_files:load_conjunctions"),
@@ -55,7 +55,7 @@ _KINDS = {
 for _name, (_description, _loader) in _KINDS.items():
     registry.register(_name, _description, _loader)
 
-# Functions of upper rooms that lower rooms may call by task.
+# Functions of higher rooms that lower rooms call by the name of a task.
 repr_html.register("report", "unkernel.report.build_report:report")
 repr_html.register("html", "unkernel.report.notebook_tables:make_notebook_html")
 repr_html.register("permutation_losses", "unkernel.measures.permutation:measure_permutation_losses")

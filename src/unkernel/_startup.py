@@ -20,10 +20,12 @@ if "free-threading" in sys.version:  # compiled plans and records rely on the gl
 
 
 def _is_command() -> bool:
+    """Return whether this process runs the command ``unkernel``."""
     return os.path.basename((getattr(sys, "argv", None) or [""])[0]) in _NAMES  # noqa: PTH119 (pathlib is slow)
 
 
 def _report(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    """Print an error that ends the process; for Ctrl-C, print one line and exit."""
     if not issubclass(kind, KeyboardInterrupt):
         sys.__excepthook__(kind, error, trace)
         return
