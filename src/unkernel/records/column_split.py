@@ -174,8 +174,8 @@ class _PartBuilder:
         own_indices = np.flatnonzero(np.isin(indicated, kept_input.features))
         if not len(own_indices):
             return None
-        places = np.searchsorted(kept_input.features, indicated[own_indices]).astype(np.int32)
-        return self._add(step, {"input": kept_input.step, "indicated": places}, own_indices)
+        own_indicated = np.searchsorted(kept_input.features, indicated[own_indices]).astype(np.int32)
+        return self._add(step, {"input": kept_input.step, "indicated": own_indicated}, own_indices)
 
     def _keep_bins(self, step: PlanStep, kept_input: _KeptStep) -> _KeptStep:
         """Add a step for the intervals of the part's own numbers; a number may have several features."""

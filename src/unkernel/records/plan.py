@@ -149,10 +149,10 @@ class Plan:
         ]
         return replace(self, steps=steps) if self._distinguishes_nan else self
 
-    def _read_columns(self) -> list[str]:
+    def _list_read_columns(self) -> list[str]:
         """Return the names of the columns that a step reads."""
         unread = set(self._list_unread_columns())
-        return [name for place, name in enumerate(self.columns) if place not in unread]
+        return [name for index, name in enumerate(self.columns) if index not in unread]
 
     @cached_property
     def _distinguishes_nan(self) -> bool:
@@ -215,7 +215,7 @@ class Plan:
         """
         if not self.whole and is_arrow(X):
             return self._make_rows(*self.native.encode_arrow(X.__arrow_c_stream__(), threads))
-        required = () if not self.required else self._read_columns()
+        required = () if not self.required else self._list_read_columns()
         table = make_table(X, self.columns, whole=self.whole, required=required, nan=self._distinguishes_nan)
         if not self.whole and not self.ignores_unknown_keys:
             check_no_unknown_columns(X, self.columns)

@@ -117,7 +117,7 @@ def _shift_codes(table: dict[str, Any], distance: int) -> dict[str, Any]:
 def _add_categories(table: dict[str, Any], keys: Sequence[Any], first_code: int) -> dict[str, Any]:
     """Return a table with additional categories, whose codes begin with `first_code`."""
     added = steps.categories(
-        {key: first_code + place for place, key in enumerate(keys)}, unknown=table["unknown"]
+        {key: first_code + index for index, key in enumerate(keys)}, unknown=table["unknown"]
     )
     numbers = np.concatenate([table["numbers"], added["numbers"]])
     order = np.argsort(numbers, kind="stable")

@@ -99,10 +99,10 @@ def _draw_some(values: Sequence[Any], generator: np.random.Generator) -> list[An
 
 
 def _draw_strings(
-    bytes_: NDArray[np.uint8], ends: NDArray[np.int64], generator: np.random.Generator
+    content: NDArray[np.uint8], ends: NDArray[np.int64], generator: np.random.Generator
 ) -> list[str]:
     """Return at most ``_MAX_KNOWN_VALUES`` strings of a string table."""
-    text = bytes(bytes_)
+    text = bytes(content)
     indices = _draw_some(range(len(ends)), generator)
     begins = [int(ends[index - 1]) if index else 0 for index in indices]
     return [

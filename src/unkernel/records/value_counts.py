@@ -161,12 +161,13 @@ class _ColumnsByKind:
         self.dates: list[int] = []
         self.lists: list[int] = []
         for step in plan.steps if not plan.whole else ():
-            for place, column in enumerate(step.table.get("columns", ())):
-                self._add(step, place, int(column))
+            for index, column in enumerate(step.table.get("columns", ())):
+                self._add(step, index, int(column))
 
-    def _add(self, step: PlanStep, place: int, column: int) -> None:
+    def _add(self, step: PlanStep, index: int, column: int) -> None:
+        """Add a column, which is the input with this index of a step."""
         if step.kind in ("one_hot", "ordinal"):
-            self.tables[column] = step.table["categories"][place]
+            self.tables[column] = step.table["categories"][index]
         elif step.kind in ("dates", "strings"):
             group = self.dates if step.kind == "dates" else self.lists
             group += [] if column in group else [column]
