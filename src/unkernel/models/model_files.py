@@ -87,6 +87,7 @@ def model_from(name: str, kind: Any, arrays: dict[str, NDArray[Any]], settings: 
 def _read_inner_model(
     name: str, arrays: dict[str, NDArray[Any]], settings: dict[str, Any]
 ) -> tuple[Any, dict[str, NDArray[Any]], dict[str, Any]]:
+    """Return the kind, the arrays and the settings of the model inside a compiled classifier."""
     source = settings.get("model")
     if not isinstance(source, dict) or not isinstance(source.get("settings"), dict):
         raise FormatError(name, 0, 0, "the compiled model does not say what it was compiled from")

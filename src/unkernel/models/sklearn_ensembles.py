@@ -125,6 +125,7 @@ def join_models(members: Sequence[Model], decision: Decision, estimator: Any) ->
 
 
 def _read_calibrated_part(part: Any, classes: NDArray[Any], from_estimator: FromEstimator) -> Model:
+    """Return the model of the classifier in one part of a ``CalibratedClassifierCV``."""
     if part.method not in ("sigmoid", "isotonic"):
         raise ValueError(
             f"CalibratedClassifierCV(method={part.method!r}) is not supported; fit it with 'sigmoid' or "

@@ -394,6 +394,7 @@ _FOREST_ARRAYS = {
 
 
 def _read_support(name: str, arrays: dict[str, NDArray[Any]], settings: dict[str, Any], size: int) -> Forest:
+    """Return the `size` support examples that the arrays and settings of a file describe."""
     parts = {
         key: np.ascontiguousarray(container.read_array(name, arrays, key, [np.dtype(kind)], 1))
         for key, kind in _FOREST_ARRAYS.items()
@@ -427,6 +428,7 @@ def _read_names(name: str, stored: Any) -> list[str]:
 
 
 def _read_vectors(name: str, arrays: dict[str, NDArray[Any]], stored: Any, size: int) -> dict[str, Vectors]:
+    """Return the vectors of each channel; `stored` has the channels' names and widths."""
     damaged = FormatError(name, 0, 0, "the model's vectors are damaged")
     if not isinstance(stored, list):
         raise damaged

@@ -206,6 +206,7 @@ class _PartBuilder:
         return self._add(step, table, features)
 
     def _keep_concatenated(self, step: PlanStep) -> _KeptStep | None:
+        """Add a concatenation of the inputs that the part keeps; None if it keeps none."""
         sources = [int(source) for source in step.table["inputs"]]
         offsets = np.cumsum([0, *(len(self.plan.steps[source].names) for source in sources)])
         offset_inputs = [

@@ -142,6 +142,7 @@ class RecordEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return records.encode(self.plan_, thread_count(self.n_jobs), columns)
 
     def _fit(self, X: Any, y: Any) -> tuple[Any, list[ColumnFacts]]:
+        """Set the fitted attributes; return the records and the facts about their columns."""
         records = self._read(X)
         names = records.names
         if records.n_rows == 0:
@@ -225,6 +226,7 @@ class RecordEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return tags
 
     def _read(self, X: Any) -> Any:
+        """Return training records, and set or remove ``feature_names_in_``."""
         if is_sparse(X):
             raise TypeError("Sparse data was passed, but records are frames, dicts or dense arrays.")
         X = X if is_lazy(X) else _convert_arrays(X)

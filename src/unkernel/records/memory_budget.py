@@ -51,6 +51,7 @@ def claim_tables(steps: Sequence[PlanStep]) -> None:
 
 
 def _list_arrays(value: Any) -> list[Any]:
+    """Return all arrays in nested dicts and lists."""
     if isinstance(value, np.ndarray):
         return [value]
     items: Iterable[Any] = ()

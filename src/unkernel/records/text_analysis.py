@@ -56,6 +56,8 @@ def _check_pattern(table: dict[str, Any]) -> str:
 
 
 def _make_preprocessor(*, lowercase: bool, strip_accents: str | None) -> Callable[[str], str]:
+    """Return a function that lowercases a text and strips its accents, if requested."""
+
     def prepare(text: str) -> str:
         if lowercase:
             text = text.lower()

@@ -265,6 +265,7 @@ class _SourceReader:
         )
 
     def _record_part(self, part: SvmlightPart, name: str) -> None:
+        """Check a part of the file `name`, and update the attributes."""
         if part.largest_index > _LARGEST_INDEX:
             reason = f"index {part.largest_index} is beyond {_LARGEST_INDEX}, the largest possible one"
             raise FormatError(name, part.largest_index_line, 0, reason + "; renumber the features")

@@ -132,6 +132,7 @@ class OpenRows:
         return FormatError(self.name, 0, 0, reason + _REMEDY)
 
     def _read_footer(self) -> dict[str, Any]:
+        """Return the JSON object in the footer; check the end of the file and the footer's checksum."""
         if self.size < _BLOCKS_BEGIN + _TAIL_BYTES:
             raise self.error("the rows file has been cut short")
         self._file.seek(self.size - _TAIL_BYTES)

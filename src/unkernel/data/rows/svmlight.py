@@ -256,6 +256,7 @@ def _read_parts(
 
 
 def _take_part(parser: SvmlightParser) -> SvmlightPart:
+    """Return the rows that have been parsed since the previous part was taken."""
     offsets, indices, values, labels, queries = parser.take_part()
     return SvmlightPart(
         X=_to_csr(offsets, indices, values, parser.largest_index + 1),

@@ -128,6 +128,7 @@ def _list_children(node: ast.AST, field: str) -> Iterator[_Node]:
 
 
 def _convert_item(node: ast.AST, field: str, value: Any) -> _Node:
+    """Return the node for the value of a field, or for one item of a list."""
     match value:
         case None:
             return _EMPTY

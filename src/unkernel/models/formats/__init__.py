@@ -166,6 +166,7 @@ def write_model(model: Model, path: str | os.PathLike[str], *, format: str | Non
 
 
 def _find_writer(model: Model, chosen: str) -> Callable[[Callable[[bytes], object]], None]:
+    """Return the function that writes this model in the chosen format."""
     if isinstance(model, KernelModel) and chosen in _WRITERS:
         return partial(_WRITERS[chosen], model)
     if isinstance(model, TreeModel) and chosen in _TREE_WRITERS:

@@ -117,6 +117,7 @@ class TextLines:
             yield unfinished if unfinished.endswith(b"\n") else unfinished + b"\n"
 
     def _read_more(self) -> bool:
+        """Read the next block; return False at the end of the file, or if the current line is too long."""
         if len(self._text) - self._position > _LONGEST_HEADER_LINE:
             return False
         block = next(self._blocks, None)

@@ -110,6 +110,7 @@ def _have_width(block: bytes, width: int) -> bool:
 
 
 def _make_line_error(text: TextLines, block: bytes, line: int, width: int) -> Exception:
+    """Return an error at the first malformed line of a block, which follows line `line` of the file."""
     for number, content in enumerate(block.split(b"\n"), line + 1):
         words = len(content.split())
         if words not in (0, width):

@@ -206,6 +206,7 @@ class _SupportReader:
             self._line += block.count(b"\n")
 
     def _read_coefficients(self, block: bytes) -> None:
+        """Read the coefficient at the beginning of each line; the core's reader takes it for a label."""
         words = _COEFFICIENT.findall(block)
         values, bad_index = read_numbers(self._text.name, b"\n".join(words))
         if len(values) != len(words) and bad_index is None:

@@ -94,6 +94,7 @@ class OnlineLearner:
         return moves, labels
 
     def _run_epoch(self, trainer: OnlineTrainer, run: int, number: int) -> dict[str, float]:
+        """Run an epoch, evaluate it on `dev`, and report and return its statistics."""
         start = time.process_time()
         moves, wrong_moves, arcs, wrong_labels, sentences, wrong_sentences = trainer.run_epoch()
         epoch_name = f"run {run}, epoch {number}" if self.runs > 1 else f"epoch {number}"

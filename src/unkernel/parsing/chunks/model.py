@@ -248,6 +248,7 @@ class ChunkModel(ParserModel):
         from unkernel.parsing.decision_trace import trace_chunks
 
         recoded = np.asarray(recode_chunks(corpus.offsets, self.tags(corpus), self.scheme))
+        # Tags that the classifier does not know, which recoding may introduce, get the class -1.
         classes = np.minimum(np.searchsorted(self.classes, recoded), len(self.classes) - 1)
         classes = np.where(self.classes[classes] == recoded, classes, -1).astype(np.int32)
         backward = self.direction == "backward"

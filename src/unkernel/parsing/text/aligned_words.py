@@ -90,6 +90,7 @@ def _read_treebank(bank: Treebank) -> _Text:
 
 
 def _check_same_text(gold: _Text, predicted: _Text) -> None:
+    """Raise a ``ValueError`` at the first difference between two texts, not counting blanks."""
     if gold.characters == predicted.characters:
         return
     pairs = zip(gold.characters, predicted.characters, strict=False)

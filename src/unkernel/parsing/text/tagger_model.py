@@ -166,6 +166,7 @@ class TaggerModel(ParserModel):
         return self._replace_tags(bank, self._find_classes(bank, n_jobs)) if bank.n_words else bank
 
     def _replace_tags(self, bank: Treebank, classes: list[NDArray[np.int32]]) -> Treebank:
+        """Return the sentences with new values in all columns, given the classes of the words."""
         values = []
         for column, class_of_word in zip(self.columns, classes, strict=True):
             numbers, names = class_of_word, column.names

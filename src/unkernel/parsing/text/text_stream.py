@@ -90,6 +90,7 @@ def _strip_byte_order_mark(pieces: Iterator[bytes]) -> Iterator[bytes]:
 
 
 def _parse_block(model: TextModel, name: str, skip: bool, block: _Block) -> Parsed:
+    """Tokenize a block and, if the model is a parser, tag and parse it."""
     text, skipped = _drop_unreadable(block, name, skip=skip)
     tokenizer = model.tokenizer if isinstance(model, TextParserModel) else model
     begins_paragraph = block.begins_paragraph or bool(skipped)

@@ -59,6 +59,7 @@ def _get_name(transformer: Any) -> str:
 
 
 def _is_affine(transformer: Any) -> bool:
+    """Return whether a transformer multiplies rows by a matrix and adds a constant, or does nothing."""
     if transformer in (None, "passthrough"):
         return True
     name = _get_name(transformer)

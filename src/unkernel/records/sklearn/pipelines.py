@@ -150,6 +150,7 @@ def _translate_all(
 
 
 def _translate(builder: Builder, transformer: Any, source: Source, where: str) -> Source:
+    """Add the steps of a transformer to the plan, and return their output."""
     if transformer is None or transformer == "passthrough":
         return source
     names = class_names(transformer)

@@ -99,6 +99,7 @@ _CODE = "Python code cannot be stored in a plan"
 
 
 def _dtype(*more_dtypes: Any) -> Parameter:
+    """Describe a parameter ``dtype`` that must be float64 or one of these; None means the default."""
     kinds = [np.dtype(kind) for kind in (np.float64, *more_dtypes) if kind is not None]
 
     def accepts(value: Any) -> bool:

@@ -206,6 +206,7 @@ class _Picture:
     # --- Drawing -----------------------------------------------------------------------------------
 
     def _draw_lines(self) -> Iterator[str]:
+        """Yield a path for each arc, interrupted by its label, and one for the line of each root."""
         foot = self._base - _ARROW
         for arc in self._arcs:
             begin, end, y = (
@@ -267,6 +268,7 @@ def _estimate_width(text: str, size: float) -> float:
 
 
 def _get_relative_width(character: str) -> float:
+    """Return the estimated width of a character as a share of the font size."""
     if not character.isascii():
         return (0.0, 0.68, 1.05)[count_character_cells(character)]
     if character in _NARROW:
