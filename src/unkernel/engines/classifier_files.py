@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from unkernel.engines.trees.classifier import TreeClassifier
     from unkernel.models import TreeModel
 
-# Models that take more than this number of bytes, not counting tables, are checked when they are first
-# needed.
+# Models that take more bytes than this, not counting tables, are checked when they are first needed.
 _MAX_BYTES_CHECKED_AT_LOAD = 1 << 24
 
 
@@ -99,6 +98,7 @@ load_tree = partial(make_classifier, kind="tree")
 def _make_compiled_classifier(
     name: str, model: Model, arrays: dict[str, NDArray[Any]], settings: dict[str, Any]
 ) -> CompiledClassifier:
+    """Return a classifier with the stored tables; raise a ``FormatError`` if they do not fit the model."""
     candidates = settings.get("candidates")
     if not isinstance(candidates, list):
         raise FormatError(name, 0, 0, "the table of candidate engines is damaged")

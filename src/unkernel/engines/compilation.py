@@ -75,7 +75,8 @@ def compile(
         Engine that computes the scores.
 
         - "inverted" lists the support vectors of each feature. For any kernel and any values.
-        - "bitsliced" counts overlaps with all support vectors bit by bit. For any kernel and binary features.
+        - "bitsliced" stores one bit per feature and support vector, and counts common features for 64 or more
+          support vectors at a time. For any kernel and binary features.
         - "expanded" stores one weight per conjunction. For polynomial kernels up to degree 4.
         - "split" stores conjunctions of frequent features and the support vectors of rare features. For
           polynomial kernels up to degree 4 and binary features.
@@ -94,8 +95,9 @@ def compile(
         For "split": a feature is rare if it occurs in fewer support vectors than this number. A value below
         1 is a share of the support vectors. This parameter affects memory and time, not the result.
     threshold : float, default=None
-        For "pruned": conjunctions with a smaller absolute weight are dropped. The threshold for positive
-        weights is multiplied by the share of positive support vectors, and likewise for negative weights.
+        For "pruned": conjunctions with a smaller absolute weight are dropped. Positive weights are compared
+        with the threshold times the share of support vectors with positive coefficients, negative weights
+        with the threshold times the share of the others.
     trie : rows or path, default=None
         Unlabelled rows to grow a prefix trie from, for conjunctions of binary features. A prefix trie stores
         the sums of frequent beginnings of rows. Tries of several sizes are measured on ``sample`` or on

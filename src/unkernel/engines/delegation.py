@@ -9,6 +9,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 _Arguments = ParamSpec("_Arguments")
 _Result = TypeVar("_Result")
+# Methods that delegate have the docstring of the model's method, with the second text in place of the first.
 _MODEL_JOBS = "None means 1 and -1 means all processors"
 _ESTIMATOR_JOBS = "None means that of the estimator"
 
@@ -30,7 +31,7 @@ def delegate(
         result: _Result = getattr(getattr(self, to), name)(*args, **options)
         return result
 
-    vars(call_method).pop("__isabstractmethod__", None)
+    vars(call_method).pop("__isabstractmethod__", None)  # functools.wraps copies it from abstract methods
     call_method.__doc__ = (inspect.getdoc(method) or "").replace(_MODEL_JOBS, _ESTIMATOR_JOBS)
     return call_method
 

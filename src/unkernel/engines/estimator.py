@@ -78,8 +78,7 @@ class CompiledEstimator(SavedObject, Reportable, HtmlRepr):
         Parameters
         ----------
         X : {array-like, sparse matrix, data frame, list of dicts, dict of columns, list of trees, Forest}
-            The rows, records or trees. If X is a Dask collection, the result is a lazy
-            Dask array.
+            The rows, records or trees. If X is a Dask collection, the result is a lazy Dask array.
         n_jobs : int, default=None
             Number of threads; None means 1 and -1 means all processors.
 
@@ -234,6 +233,8 @@ class CompiledEstimator(SavedObject, Reportable, HtmlRepr):
 
 
 class _ConditionalMethod:
+    """Descriptor of a method that instances have only if `check` raises no ``AttributeError``."""
+
     def __init__(self, method: Callable[..., Any], check: Callable[[Any], None]) -> None:
         self._method = method
         self._check = check
@@ -255,7 +256,7 @@ _Method = TypeVar("_Method", bound=Callable[..., Any])
 
 
 def lazy_for_collections(method: _Method) -> _Method:
-    """Make a method return lazy results for Dask collections; workers compute them where the examples are."""
+    """Make a method return lazy results for Dask collections, computed by the workers with the examples."""
 
     @functools.wraps(method)
     def call_method(self: Any, X: Any, *, n_jobs: int | None = None) -> Any:

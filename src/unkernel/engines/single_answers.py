@@ -16,26 +16,26 @@ AnswerOne = Callable[..., Any]  # a function of one row or record
 
 
 class SingleCalls(Protocol):
-    """The calls of a scorer in the core, each as a function of one row or record.
+    """Makes functions of one row or record; each function calls a scorer in the core once.
 
-    The functions have fixed parameters: Python calls them much faster than functions with ``*args``.
+    The functions have fixed parameters, because Python calls functions with ``*args`` much more slowly.
     """
 
     @property
     def score(self) -> AnswerOne:
-        """Return the raw scores: a float, or a list of floats."""
+        """The function that returns the raw scores: a float, or a list of floats."""
 
     def sum_votes(self, n_classes: int) -> AnswerOne:
-        """Return one number per class, computed from the votes and scores of pairs."""
+        """Make a function that combines the votes and scores of pairs into one number per class."""
 
     def choose(self, labels: list[Any], zero_is_positive: bool) -> AnswerOne:
-        """Return the label of the largest score or, for a single score, the label for its sign."""
+        """Make a function that returns the label of the largest score or, for one score, of its sign."""
 
     def choose_by_pairs(self, labels: list[Any], by_sums: bool) -> AnswerOne:
-        """Return the label with the most votes of pairs."""
+        """Make a function that returns the label with the most votes of pairs."""
 
     def convert(self, function: Callable[[Any], Any]) -> AnswerOne:
-        """Return the result of `function` for the raw scores."""
+        """Make a function that applies `function` to the raw scores."""
 
 
 def make_score_one(calls: SingleCalls, decision: Decision) -> AnswerOne:
@@ -66,7 +66,7 @@ def make_predict_proba_one(calls: SingleCalls, decision: Decision) -> AnswerOne:
 
 
 def _make_probabilities(decision: Decision) -> Callable[[Any], list[float]]:
-    """Make the function from the raw scores of one row or record to the probabilities of the classes."""
+    """Return a function that converts the raw scores of one row or record into class probabilities."""
     probability = decision.probability
     if isinstance(probability, Softmax):
         return softmax_of_one
@@ -78,7 +78,7 @@ def _make_probabilities(decision: Decision) -> Callable[[Any], list[float]]:
 
 
 def _make_choice_by_threshold(decision: Decision, threshold: Threshold) -> Callable[[Any], Any]:
-    """Make the function from the raw scores of one row or record to its label."""
+    """Return a function that converts the raw scores of one row or record into its label."""
     labels, positive, value = decision.classes.tolist(), threshold.positive, threshold.value
     reached, missed = labels[positive], labels[1 - positive]
     if threshold.of == "score":
@@ -89,7 +89,7 @@ def _make_choice_by_threshold(decision: Decision, threshold: Threshold) -> Calla
 
 
 def _make_pair_of_probabilities(curve: Sigmoid) -> Callable[[float], list[float]]:
-    """Return a function from one score to the probabilities of two classes, as computed by ``Curves``."""
+    """Return a function that converts one score into the probabilities of two classes, like ``Curves``."""
     a, b = curve.a, curve.b
 
     def compute_probabilities(score: float) -> list[float]:
@@ -100,4 +100,5 @@ def _make_pair_of_probabilities(curve: Sigmoid) -> Callable[[float], list[float]
 
 
 def _to_table(scores: float | list[float]) -> Any:
+    """Return the scores of one example as an array of shape (1, n_scores)."""
     return np.array([scores], dtype=np.float64).reshape(1, -1)

@@ -71,6 +71,7 @@ def list_monomials(model: Model, *, are_binary: bool) -> Monomials:
 
 
 def _expand_kernel(model: KernelModel, *, are_binary: bool) -> Monomials:
+    """Return the monomials of a model with a polynomial kernel of degree 1 to 3."""
     if is_linear_of_pairs(model) or not Machine(model).expandable or model.kernel.degree > 3:
         raise ValueError(
             f"the kernel is {model.kernel.words()}, which is not a sum over few conjunctions, so scores "
@@ -115,6 +116,7 @@ class ProductIndex:
 
     @cached_property
     def _sizes(self) -> list[int]:
+        """The numbers of features that products have."""
         return sorted(set((self.features >= 0).sum(axis=1).tolist()) - {0})
 
     @cached_property
@@ -125,6 +127,7 @@ class ProductIndex:
         return bool(is_repeated.any())
 
     def _make_keys(self, ranks: NDArray[Any]) -> NDArray[np.int64]:
+        """Return one integer per product, whose digits are the ranks of its features plus 1."""
         base, size = len(self._used) + 1, max(self._sizes, default=1)
         if base**size >= 1 << 63:
             raise ValueError(f"{len(self._used):,} features have too many products of {size}")
@@ -150,7 +153,10 @@ class ProductIndex:
     def _find(
         self, rows: CsrRows, members: NDArray[np.intp], length: int, combinations: NDArray[np.int64]
     ) -> tuple[NDArray[np.intp], NDArray[np.intp], Any]:
-        """Yield the products among the combinations of entries; all given rows have `length` entries."""
+        """Return the products in the rows `members`, in the form that :meth:`evaluate` yields.
+
+        All of these rows have `length` entries; a combination lists positions of entries.
+        """
         entries = rows.indptr[members][:, None] + np.arange(length - 1, -1, -1)
         ranks, values = rows.indices[entries], rows.data[entries]  # descending by feature
         padded = np.full((len(members) * len(combinations), 3), -1, np.int64)
@@ -165,6 +171,7 @@ class ProductIndex:
 
 
 def _list_combinations(count: int, size: int, *, repeat: bool) -> NDArray[np.int64]:
+    """Return all choices of `size` out of `count` positions, one per row; positions may `repeat`."""
     n_combinations = math.comb(count + size - 1, size) if repeat else math.comb(count, size)
     if n_combinations > _MAX_PRODUCTS_AT_ONCE:
         raise ValueError(f"a record of {count:,} features has too many conjunctions to be divided by columns")
@@ -243,6 +250,7 @@ class _TermBuilder:
         """
         is_feature = self.features >= 0
         sets = np.where(is_feature, columns.set_of_feature[np.maximum(self.features, 0)], -1)
+        # The last element is for padding: the index -1 selects it.
         is_joint_set = np.array([len(members) != 1 for members in columns.sets] + [False])
         for place in np.flatnonzero(is_joint_set[sets].any(axis=1)).tolist():
             members = {column for index in sets[place] if index >= 0 for column in self.sets[index]}
@@ -293,7 +301,11 @@ class _TermBuilder:
         is_first: NDArray[np.bool_],
         means: NDArray[np.float64],
     ) -> None:
-        """Add the monomials with `count` parts to the terms of all subsets of their columns."""
+        """Add the monomials with `count` parts to the terms of all subsets of their columns.
+
+        The formula of the module is multiplied out: `subset` is S. A product has the factor y_c for the
+        columns in `kept`, and the mean q_c for all other columns.
+        """
         parts, weights = part_of_place[members], self.weights[members]
         sets = self.set_of_place[members][is_first[members]].reshape(len(members), count)
         subsets = [[k for k in range(count) if mask >> k & 1] for mask in range(1 << count)]

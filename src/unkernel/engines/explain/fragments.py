@@ -27,7 +27,7 @@ class Fragment:
     occurrences : float
         Number of occurrences in the tree, divided by the norm of the tree. In a list of weights, 0.
     channel : str
-        Channel of the tree that contains the fragment.
+        Channel of the tree that contains the fragment; an example may have one tree per named channel.
 
     See Also
     --------

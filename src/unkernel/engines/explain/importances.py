@@ -251,6 +251,7 @@ class Importances(HtmlRepr):
 def _read_numbers(encoding: Encoding, column: int) -> NDArray[np.float64]:
     """Return the numbers in a column of the selected records; NaN for missing numbers."""
     names = [encoding.plan.columns[column]]
+    # Encode a record as two features: its number, or 0 if it is missing, and whether it is missing.
     plan_steps = [
         steps.numbers([column], names),
         steps.impute(0, [0.0], names),

@@ -250,6 +250,7 @@ def _make_cell(
     *,
     are_whole: bool,
 ) -> Cell:
+    """Return the cell of the values of a column that have the given features; `count` records have them."""
     name = plan.columns[column]
     low, high = columns.low[features], columns.high[features]
     if len(features) and not np.isnan(low).any():

@@ -97,7 +97,7 @@ class BoundRecord(RecordAnswers):
         self.decision: Decision = classifier.classifier.decision
         self._parts = classifier._split_plan(frozenset(self.shared))
         self.sums_once = "record" if self._parts is None else find_summable_part(classifier.classifier.model)
-        _ = self._scorer
+        _ = self._scorer  # encodes the shared columns now, so that invalid values raise an error here
 
     def _check_shared(self) -> None:
         plan = self.classifier.plan

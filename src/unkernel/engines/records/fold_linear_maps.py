@@ -1,4 +1,4 @@
-"""Fold linear maps into the weights of the model; the plan then need not compute components."""
+"""Fold linear maps, such as a PCA, into the weights of the model; the plan then need not apply them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fold products of features into the model; the plan then need not list each product."""
+"""Replace products of features by conjunctions in the model; the plan then need not list each product."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from unkernel.records.record_generator import generate_records
 from unkernel.records.sklearn import is_boosting_machine
 
 _TOLERANCE = 1e-9  # largest difference of scores, relative to the largest score
-_GENERATED_RECORDS = 24  # number with known values, and number with unseen and missing values
+_GENERATED_RECORDS = 24  # of each kind: with known values only, and with unseen and missing values
 _MIN_COMPARED_RECORDS = 4
 _MAX_CPU_SECONDS = 1.0  # after this time, only _MIN_COMPARED_RECORDS of each kind are compared
 _REFUSALS = (ValueError, TypeError, KeyError, AttributeError)
@@ -87,7 +87,7 @@ def _have_clear_votes(compiled: RecordClassifier, sample: Any, limit: float) -> 
 
 
 def _are_off_threshold(compiled: RecordClassifier, sample: Any, threshold: Threshold, limit: float) -> Any:
-    """Return for each record whether its probability, or score, is not at the threshold, up to rounding."""
+    """Return, for each record, whether rounding cannot move its probability or score across the threshold."""
     raw = compiled.classifier._raw_scores(compiled._encode(sample, None), None)
     return np.abs(compiled.decision.evidence(raw, threshold) - threshold.value) > limit
 

@@ -70,6 +70,7 @@ def _make_plan_and_model(transformers: Any, last: Any) -> tuple[Plan, Any]:
 
 
 def _make_plan_and_plain_model(transformers: Any, last: Any) -> tuple[Plan, Any]:
+    """Return the plan and the model for a last step without a threshold."""
     from unkernel.records.sklearn import (
         is_boosting_machine,
         make_plan_of_machine,

@@ -58,7 +58,7 @@ class PartialRecordScorer:
 
 
 class RecordCalls(SingleCalls):
-    """The calls of a scorer in the core, as functions of a record."""
+    """Makes functions of a record; each function calls a scorer in the core once."""
 
     def __init__(self, scorer: RecordScorer | PartialRecordScorer) -> None:
         self._scorer = scorer

@@ -11,7 +11,7 @@ from unkernel.models import Decision
 
 
 class RowCalls(SingleCalls):
-    """The calls of a worker in the core, as functions of ids and values."""
+    """Makes functions of the ids and values of a row; each function calls a worker in the core once."""
 
     def __init__(self, worker: Worker) -> None:
         self._worker = worker

@@ -1,4 +1,8 @@
-"""Try the candidates of ``compile``: the engines to build and measure for a model, in a suitable order."""
+"""Try the candidates of ``compile``: the engines to build and measure for a model, in a suitable order.
+
+A *border* is the number of support vectors that a feature needs in order not to be rare. A *head* is the part
+of a table of conjunctions that contains the most frequent features (``tables.builders.Head``).
+"""
 
 from __future__ import annotations
 

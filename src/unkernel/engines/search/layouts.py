@@ -18,7 +18,7 @@ MakeTables = Callable[[int, Head], Tables]  # takes the border of rare features 
 _DENSE_BYTES = (1e6, 10e6, 100e6)  # sizes of the dense table to try
 _RARE_BORDERS = (8, 32, 128)  # borders to try: features in fewer support vectors are rare
 _FUSED_COUNTS = (4, 6)
-# For each degree, (number of grouped features, bytes of their sums), the most promising first.
+# For each degree, pairs (number of grouped features, bytes of the sums of groups), the most promising first.
 _GROUPED = {2: ((256, 8e6), (512, 32e6)), 3: ((128, 60e6), (96, 16e6)), 4: ((48, 32e6), (64, 60e6))}
 # If features are grouped, only this number of the most frequent features have weights; all others are rare.
 GROUPED_RANKS = (384, 256)

@@ -93,10 +93,12 @@ class Head:
     nbytes : float
         Size of the dense table.
     fused : int
-        Number of features that are fused into one.
+        Number of features that are fused into one, which has a state for each subset of them.
     grouped : int
-        Number of grouped features, not counting fused features. For these features, sums over the states of
-        groups (of ``sum_bytes`` in total) are stored instead of conjunctions.
+        Number of features that are divided into groups, not counting fused features. For each state of a
+        group (a subset of its features), a sum of weights is stored instead of conjunctions.
+    sum_bytes : float
+        Size of these sums.
     by_frequency : bool
         Whether ranks are ordered by frequency, as a prefix trie requires. If so, no features are fused or
         grouped.
@@ -338,7 +340,10 @@ def build_pairs(model: KernelModel) -> Tables:
 def _compute_pair_blocks(
     vectors: CsrRows, coefficients: PairCoefficients
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
-    """Return the weights of each feature in the pairs of each class, sorted by feature, then by class."""
+    """Return the feature, the class and the weights of each block, sorted by feature, then by class.
+
+    A block contains the weights of one feature in all pairs of one class.
+    """
     columns, classes, blocks = [], [], []
     for code, rows in coefficients.by_class():
         used = distinct(vectors[rows].indices)
@@ -353,7 +358,10 @@ def _compute_pair_blocks(
 def _rank_chosen_first(
     chosen: NDArray[np.bool_], machine: Machine
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return ranks, chosen columns first, and the order of entries by rank, then by support vector."""
+    """Return the order of entries by rank, then by support vector, and the column of each rank.
+
+    Chosen columns have the lowest ranks.
+    """
     ranks = np.argsort(~chosen, kind="stable")
     rank_of = np.empty(len(ranks), np.int64)
     rank_of[ranks] = np.arange(len(ranks))
@@ -387,6 +395,7 @@ def _make_vector_sum(machine: Machine, norms: NDArray[Any]) -> dict[str, Any]:
 
 
 def _compute_begins(counts: NDArray[Any]) -> NDArray[np.uint32]:
+    """Return the offset at which each list begins, and the end of the last one, given their lengths."""
     begins = np.zeros(len(counts) + 1, np.uint32)
     np.cumsum(counts, out=begins[1:])
     return begins
@@ -466,6 +475,7 @@ class Limits:
 
 
 def _make_head_layout(head: Head, degree: int, sets: bool, scores: int, used: int) -> HeadLayout:
+    """Convert a head from bytes to numbers of features and sums, for `used` features."""
     fused = head.fused if sets else 0
     ranks = head_within(bytes=head.nbytes, degree=degree, sets=sets, fused=fused, scores=scores, used=used)
     return HeadLayout(

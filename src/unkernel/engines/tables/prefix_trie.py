@@ -43,7 +43,7 @@ def restore_trie(engine: Engine, arrays: dict[str, NDArray[Any]]) -> None:
     """Restore the trie of an engine from its tables, if they have one; ValueError if it is invalid."""
     if any(name.startswith(_PREFIX) for name in arrays):
         engine.set_trie({name: arrays[_PREFIX + name] for name in _ARRAYS if _PREFIX + name in arrays})
-        read_limit(arrays)
+        read_limit(arrays)  # raises an error if the limit is damaged
 
 
 def read_limit(arrays: dict[str, NDArray[Any]]) -> int:
@@ -189,6 +189,7 @@ class _Sampler:
         self._thread: threading.Thread | None = None
 
     def offer(self, rows: Any) -> None:
+        """Keep a share of the rows, and start a thread that grows the trie when a batch is complete."""
         with self._lock:
             due = self._due + self._share * np.arange(rows.shape[0] + 1)
             self._due = float(due[-1] % 1)
