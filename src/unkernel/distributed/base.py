@@ -26,7 +26,7 @@ def cluster_constraints(local: Any, *dropped: str) -> dict[str, list[Any]]:
 
 
 class _Columns:
-    """Stands for rows on the workers; knows only their number of columns."""
+    """Placeholder for rows that are on the workers: it has only their number of columns."""
 
     def __init__(self, features: int) -> None:
         self.features = features
@@ -34,6 +34,8 @@ class _Columns:
 
 class OnCluster:
     """Base class of estimators on a cluster: finds the client, and lets the workers pack rows into parts.
+
+    A *part* is the packed rows of one or several blocks on one worker.
 
     Parameters
     ----------
@@ -88,6 +90,7 @@ class OnCluster:
         return labels, totals
 
     def _describe_rows(self, gathered: GatheredBlocks) -> TrainingRows:
+        """Return the facts about the rows that solvers need, and set the number of features."""
         features = gathered.n_features
         self.n_features_in_ = features
         identity = {

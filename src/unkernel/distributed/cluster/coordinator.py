@@ -245,7 +245,7 @@ class Cluster:
                 self._placement.raise_if_stopped()
                 try:
                     return ask()
-                except DaskTimeout:
+                except DaskTimeout:  # a worker is lost or late
                     pass
                 except Interrupted:
                     raise

@@ -108,7 +108,7 @@ def _is_large(group: list[PlacedPart], min_entries: int) -> bool:
 
 
 def _can_merge(first: PlacedPart, second: PlacedPart) -> bool:
-    """Return whether two parts are on one worker, and both or neither have groups, and likewise weights."""
+    """Return whether two parts are on the same worker, and agree on whether rows have groups and weights."""
     (first_worker, _, first_survey), (second_worker, _, second_survey) = first, second
     return (
         first_worker == second_worker
@@ -118,7 +118,7 @@ def _can_merge(first: PlacedPart, second: PlacedPart) -> bool:
 
 
 def merge_labels(surveys: Sequence[Survey]) -> tuple[Any, Any, Any]:
-    """Return the distinct labels, and for each the total weight and the number of its weighted rows."""
+    """Return the distinct labels, and the total weight and the number of weighted rows of each label."""
     labels, codes = np.unique(
         np.concatenate([part_survey.labels for part_survey in surveys]), return_inverse=True
     )

@@ -78,7 +78,7 @@ class Answer:
 
 
 def add_answers(*answers: Answer) -> Answer:
-    """Return the sum of responses, added in the given order."""
+    """Return the sum of responses, added in the given order, or the numbers of all parts without state."""
     unprepared = tuple(number for answer in answers for number in answer.unprepared)
     if unprepared or len(answers) == 1:
         return answers[0] if len(answers) == 1 else Answer(None, unprepared)

@@ -139,6 +139,7 @@ def plan_moves(places: Sequence[str], sizes: Sequence[int], threads: Mapping[str
     moves: dict[int, str] = {}
     while True:
         idlest, busiest = min(load, key=load.__getitem__), max(load, key=load.__getitem__)
+        # Between workers with equally many threads, moving this many rows reverses a third of the difference.
         max_size = (load[busiest] - load[idlest]) * threads[idlest] / 1.5
         best = max(
             (k for k in parts_of_worker[busiest] if sizes[k] <= max_size), key=sizes.__getitem__, default=None

@@ -47,6 +47,7 @@ def _find_owners(codes: Keys, parts: Keys, rows: Keys) -> Keys:
 
 
 def _plan_moves(senders: Keys, receivers: Keys, groups: Keys) -> Moves:
+    """Collect the groups of each pair (sender, receiver); entry k of the arguments describes one move."""
     order = np.lexsort((receivers, senders))
     routes, first = np.unique(np.stack([senders, receivers])[:, order], axis=1, return_index=True)
     pieces = np.split(groups[order], first[1:])
@@ -56,6 +57,7 @@ def _plan_moves(senders: Keys, receivers: Keys, groups: Keys) -> Moves:
 
 
 def _move_groups(client: Client, parts: Sequence[Future], moves: Moves) -> list[Future]:
+    """Return the list of blocks of each part after the moves."""
     result = []
     for number, part in enumerate(parts):
         leaving = [groups for (sender, _), groups in moves.items() if sender == number]

@@ -71,12 +71,14 @@ class Sources:
         ]
 
     def _divide(self, blocks: list[int], max_parts: int) -> list[list[int]]:
+        """Divide the blocks of a worker into at most `max_parts` lists of about the same size."""
         parts: dict[int, list[int]] = {}
         for k, part in zip(blocks, assign_evenly([self.sizes[k] for k in blocks], max_parts), strict=True):
             parts.setdefault(part, []).append(k)
         return list(parts.values())
 
     def _find_holders(self, client: Client) -> list[str | None]:
+        """Return, for each block, a worker that already has its source, else None."""
         futures = [future for future in self.holders if future is not None]
         if not futures:
             return [None] * len(self.holders)
@@ -235,7 +237,10 @@ def _check_length(length: int, rows: int, name: str) -> None:
 
 
 def _from_matrix(X: Any, targets: dict[str, Any], workers: int, max_parts: int) -> Sources:
-    """Divide the client's rows into equal blocks. The scheduler stores them, and can send them repeatedly."""
+    """Divide the client's rows into blocks with equal sums of entries and rows.
+
+    The scheduler stores the blocks, and can send them repeatedly.
+    """
     if isinstance(X, list) and any(getattr(block, "ndim", 0) == 2 for block in X):
         raise ValueError("X is a list of matrices: make each block dask.delayed((X, y)), or stack them")
     if targets["y"] is None:

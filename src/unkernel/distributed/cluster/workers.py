@@ -240,6 +240,8 @@ def rebuild_at(client: Client, moves: Mapping[Any, Collection[str]], usable: Col
 
 
 def _rebuild_at(moves: dict[Any, set[str]], usable: set[str], dask_scheduler: Any = None) -> None:
+    """Change the tasks for :func:`rebuild_at`, on the scheduler."""
+    # Unless tasks wait for unusable workers, waiting and running tasks stay as they are.
     is_stuck = bool(dask_scheduler.unrunnable) or not usable.issuperset(dask_scheduler.workers)
     released: dict[Any, str] = {}
     for key, workers in moves.items():
@@ -248,7 +250,7 @@ def _rebuild_at(moves: dict[Any, set[str]], usable: set[str], dask_scheduler: An
             continue
         for task in _find_missing(wanted, usable):
             if task.state == "waiting" and usable.intersection(task.worker_restrictions or ()):
-                continue
+                continue  # it will run on a usable worker
             task.worker_restrictions, task.loose_restrictions = workers, True
             if task.state in ("memory", "processing", "no-worker"):
                 released[task.key] = "released"  # the task is still needed, so the scheduler runs it again

@@ -2,9 +2,9 @@
 
 Let a and b be the margin deficits of a row (1 - y s for the score s) at t = 0 and t = 1, the two ends of the
 line. At t, the deficit is a + t (b - a), and the row has a loss if this is positive. The sum of the losses is
-therefore a parabola in t between any two points at which the loss of a row begins or ends. The table has the
-coefficients of these parabolas at t = 0, 1/1024, .., 1. The sum of the tables of all parts is the table of
-all rows. Values and slopes at these t are exact. Tabulating takes O(rows + 1024) time.
+therefore a parabola in t between two neighbouring points at which the loss of any row begins or ends. The
+table has the coefficients of these parabolas at t = 0, 1/1024, .., 1. The sum of the tables of all parts is
+the table of all rows. Values and slopes at these t are exact. Tabulating takes O(rows + 1024) time.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class MarginDeficits:
         return MarginDeficits(self.here[chosen], self.there[chosen], self.costs[chosen])
 
     def parabolas(self, squared: bool) -> list[Vector]:
-        """Return one vector each for the coefficients of 1, t and, for squared losses, t^2, by row."""
+        """Return the coefficients of 1, t and, for squared losses, t^2: vectors with one entry per row."""
         change = self.there - self.here
         if not squared:
             return [self.costs * self.here, self.costs * change]
@@ -66,6 +66,7 @@ def tabulate_line(deficits: MarginDeficits, squared: bool) -> Vector:
 
 
 def _find_crossings(deficits: MarginDeficits) -> Vector:
+    """Return the t in [0, 1] at which each deficit is 0."""
     return np.clip(deficits.here / (deficits.here - deficits.there), 0.0, 1.0)
 
 

@@ -1,4 +1,8 @@
-"""The risks of rows on the workers of a cluster, with the methods that the one-slack loop calls."""
+"""The risks of rows on the workers of a cluster, with the methods that the one-slack loop calls.
+
+In each round, the loop searches the line from the current weights (step 0) to new weights (step 1) for the
+best step, takes this step, and adds a cutting plane of the risk, made at a step near it.
+"""
 
 from __future__ import annotations
 
@@ -63,7 +67,7 @@ _MAX_ENTRIES = 1 << 22
 _FIRST_STEP = 0.25  # the first guess of the best step
 _GUESS_RATIO = 1.8  # ratio of successive guesses
 _CUT_SHARE_TO_END = 0.1  # cuts are made at this share of the way from the best step to the end of the line
-_CUT_TOLERANCE = 0.3  # a cut may be made at a step that differs by at most this share
+_CUT_TOLERANCE = 0.3  # a cut may be made at a counted step that differs from the requested one by this share
 
 
 class GroupRisk:
@@ -253,6 +257,7 @@ class PairRisk(GroupRisk):
                 return counted
 
     def _count_once(self, steps: list[float], *, with_changes: bool) -> list[_StepCounts]:
+        """Return counts at the steps on grids of the current size."""
         points = [(step, self._make_grid(step)) for step in steps]
         answer = self._ask(count_rows, (points, with_changes, self._unsent_weights), "counts")
         counted = []
@@ -264,6 +269,7 @@ class PairRisk(GroupRisk):
         return counted
 
     def _make_grid(self, step: float) -> Grid:
+        """Return a grid around the mean score at a step."""
         return Grid(
             compute_inner_product(self._compute_weights(step), self._mean),
             _INNER_WIDTH,
@@ -275,6 +281,7 @@ class PairRisk(GroupRisk):
         return self._here + step * (self._there - self._here)
 
     def _widen(self) -> None:
+        """Double the number of levels; if the grid would be too large, make the cells wider."""
         if self._levels == _MAX_LEVELS:
             raise ValueError(
                 "the scores are not finite: scale the features, or lower C or the sample weights"

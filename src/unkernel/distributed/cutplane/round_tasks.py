@@ -150,7 +150,7 @@ def _new_state(part: Part, now: Round, here: Vector, there: Vector) -> RoundStat
 
 
 def _update_gradient(part: Part, state: RoundState, coefficients: Vector) -> Vector:
-    """Return X'c. If few coefficients differ from those of the last cut, read only the rows of these."""
+    """Return X'c. If few coefficients differ from those of the last cut, read only their rows."""
     last_coefficients, gradient = state.coefficients, state.gradient
     changes = None if last_coefficients is None else coefficients - last_coefficients
     if changes is not None and gradient is not None and _is_update_cheaper(state, changes, coefficients):

@@ -1,9 +1,9 @@
 """The risk of pairs of rows, from counts of rows on a grid of scores.
 
-A row between two edges of the grid counts at both edges. The weighted mean of the two edges is the score of
-the row. The risk computed from the counts is an upper bound of the true risk, and its cuts are also cuts of
-the true risk (``cpp/unkernel/cutplane/score_grid.hpp`` explains why). The gap is therefore certified on any
-grid; finer grids allow smaller gaps.
+The weight of a row between two edges of the grid is divided between them. The mean of the edges, with these
+weights, is the score of the row. The risk computed from the counts is an upper bound of the true risk, and
+its cuts are also cuts of the true risk (``cpp/unkernel/cutplane/score_grid.hpp`` explains why). The gap is
+therefore certified on any grid; finer grids allow smaller gaps.
 """
 
 from __future__ import annotations
@@ -78,6 +78,8 @@ def compute_grid_risk(grid: Grid, counts: Table, pair_weights: NDArray[Any]) -> 
     # A pair has no loss if the lower-ranked row is before the edge `first_misordered` of the other row.
     first_misordered = np.searchsorted(edges, edges - 1.0, side="right")
     last_misordered = np.searchsorted(first_misordered, np.arange(len(edges)), side="right")
+    # For a row of each rank on each edge: the weight of its pairs that have a loss, with lower-ranked rows
+    # (which are not far enough below it) and with higher-ranked rows.
     not_below = _sum_to_right(pair_weights @ used_counts)[:, first_misordered]
     not_above = _sum_to_left(pair_weights.T @ used_counts)[:, last_misordered]
     coefficients = np.zeros_like(counts)

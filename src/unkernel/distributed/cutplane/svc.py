@@ -205,6 +205,6 @@ class _Classes:
 
 
 def _get_positive_class(place: tuple[int, int]) -> int:
-    """Return the positive class of a problem."""
+    """Return the positive class of a problem, given its number and the number of problems."""
     number, problems = place
     return 1 if problems == 1 else number

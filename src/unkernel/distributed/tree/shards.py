@@ -224,7 +224,7 @@ class ClusterExamples:
     def scores(
         self, support: NDArray[np.int32], coefficients: NDArray[np.float64], examples: NDArray[np.int32]
     ) -> Vector:
-        """Return the scores of examples, computed from support examples: flat (examples, problems)."""
+        """Return the scores of examples, given support examples: (examples, problems), flattened."""
         cluster = self._cluster
         split = self._places.group_by_part(examples)
         chosen = [
