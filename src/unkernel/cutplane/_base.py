@@ -58,7 +58,7 @@ class LinearLearner(RowLearner):
         return rows, opened
 
     def _pack_rows(self, matrix: Any, order: NDArray[np.int64] | None = None) -> TrainingRows:
-        identify = self.checkpoint is not None
+        identify = self.checkpoint is not None  # a checkpoint must recognise its rows
         return pack_rows(matrix, thread_count(self.n_jobs), identify=identify, order=order)
 
     def _make_solver_options(self, on_progress: OnProgress | None, intercept: float) -> SolverOptions:

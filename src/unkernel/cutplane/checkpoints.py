@@ -69,9 +69,9 @@ class Checkpoint:
             yield Checkpoint(problem_folder, json.loads(json.dumps(identity)))
 
     def restore(self, bundle: Bundle) -> tuple[NDArray[np.float64], int] | None:
-        """Add the stored cuts to a bundle; return the best weights and the number of rounds so far.
+        """Add the stored cuts and their dual variables (masses) to a bundle.
 
-        Return None if there is no checkpoint yet.
+        Return the best weights and the number of rounds so far; None if there is no checkpoint yet.
 
         Raises
         ------
@@ -153,9 +153,8 @@ class Checkpoint:
 def remove_checkpoints(folder: str | os.PathLike[str], problems: int) -> None:
     """Remove checkpoints after a run that converged."""
     for problem in range(problems):
-        # Remove the state first: if the process is killed afterwards, the next run ignores the remaining
-        # cuts.
         problem_folder = _find_folder(folder, problem)
+        # Remove the state first: if the process is killed afterwards, the next run ignores the other cuts.
         (problem_folder / _STATE).unlink(missing_ok=True)
         _remove_cuts(problem_folder)
         _remove_if_empty(problem_folder)

@@ -58,7 +58,7 @@ def replace_decision(model: Any, decision: Decision) -> Any:
 
 @dataclass(frozen=True)
 class RowCoefficients:
-    """Coefficients of distinct rows and the hashes of the rows, for a warm start."""
+    """The hashes of distinct rows and their coefficients, for a warm start."""
 
     hashes: NDArray[np.uint64]
     coefficients: Weights

@@ -344,6 +344,7 @@ class RankSVM(RankPredictor):
         bundle: Bundle | None = None,
         start: NDArray[np.float64] | None = None,
     ) -> Solution:
+        """Train, set the fitted attributes, and return the solution."""
         options, oracle = self._make_solver_options(on_progress, 0.0), self._make_oracle(ranking)
         if start is None:
             start = self._find_warm_start(minimiser)

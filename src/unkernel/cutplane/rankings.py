@@ -77,6 +77,7 @@ def compute_share_in_order(
     weights: NDArray[np.float64] | None,
     pair_weight: PairWeight | None,
 ) -> float:
+    """Return the share of pairs in the right order, like :func:`ordered_pairs`, for checked arrays."""
     pairs, ordered = count_pairs(**encode_ranking(labels, groups, weights, pair_weight), scores=scores)
     if not pairs > 0:
         raise ValueError("there is no pair to order: within the groups, all rows have the same label")
@@ -84,6 +85,7 @@ def compute_share_in_order(
 
 
 def check_numbers(y: ArrayLike) -> NDArray[np.float64]:
+    """Return numbers as an array of one dimension; raise a ``ValueError`` for text and missing values."""
     labels: NDArray[np.float64] = _check_y(y, y_numeric=True)
     check_not_text(labels)
     return labels
@@ -95,6 +97,7 @@ def check_not_text(labels: NDArray[Any]) -> None:
 
 
 def check_groups(qid: ArrayLike | None, rows: Any) -> NDArray[Any] | None:
+    """Return the group of each row as an array, or None; raise a ``ValueError`` for missing groups."""
     if qid is None:
         return None
     groups: NDArray[Any] = column_or_1d(qid)
@@ -174,6 +177,7 @@ def _check_few_ranks(values: NDArray[Any]) -> None:
 def _tabulate_pair_weights(
     values: NDArray[Any], pair_weight: Mapping[tuple[float, float], float]
 ) -> NDArray[np.float64]:
+    """Return the weight of a pair by [higher rank, lower rank], flattened; 1 for pairs that are not given."""
     _check_few_ranks(values)
     table = np.ones((len(values), len(values)))
     codes = {float(value): code for code, value in enumerate(values.tolist())}
@@ -205,6 +209,7 @@ def _compute_ndcg_shares(
     gains = _compute_gains(labels, "exponential")
     is_counted = np.ones(len(labels), dtype=bool) if weights is None else weights > 0
     group = np.zeros(len(labels), np.int64) if groups is None else groups.astype(np.int64)
+    # The rows that count, in the ideal order of each group; `positions` are their places in this order.
     order = np.lexsort((-ranks, group, ~is_counted))[: int(is_counted.sum())]
     sizes = np.bincount(group[order], minlength=int(group.max(initial=0)) + 1)
     positions = np.arange(len(order)) - np.repeat(np.cumsum(sizes) - sizes, sizes)

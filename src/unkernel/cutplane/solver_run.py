@@ -120,6 +120,7 @@ def merge_equal_rows(rows: CsrRows, codes: NDArray[np.int32], weights: Weights |
     same_as_previous = (keys[order[1:]] == keys[order[:-1]]) & (codes[order[1:]] == codes[order[:-1]])
     if weights is None and not same_as_previous.any():
         return MergedRows(None, codes, weights)
+    # Compare the contents too, because different rows may have the same key.
     repeated = np.flatnonzero(same_as_previous) + 1
     differences = matrix[order[repeated]] - matrix[order[repeated - 1]]
     same_as_previous[repeated - 1] = abs(differences).sum(axis=1).ravel() == 0

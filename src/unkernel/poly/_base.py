@@ -74,7 +74,7 @@ class PolyLearner(PreparedLearner, RowLearner):
         "random_state": ["random_state"],
         "verbose": ["verbose"],
     }
-    _finish = "auto"  # how the solver finishes after passes over the rows; benchmarks set other values
+    _finish = "auto"  # the method that finishes training after passes over the rows; benchmarks set others
 
     # --- Training -------------------------------------------------------------------------------------
 
@@ -214,7 +214,8 @@ class PolyLearner(PreparedLearner, RowLearner):
     ) -> PolySolution:
         """Train weights under a penalty with an l1 part, column by column.
 
-        In regression, `targets` are the targets by code minus the centre, and intercepts contain the centre.
+        In regression, `targets` has the target of each code minus the centre, and the intercept of the start
+        model contains the centre.
         """
         self._steps = "Newton steps"
         keys, weights, intercept = self._match_conjunctions(start.model, training_set.rows)

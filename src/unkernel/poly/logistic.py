@@ -68,8 +68,8 @@ class PolyLogisticRegression(UpdatableClassifier):
         Whether the next ``fit`` starts from the solution of the previous one, also for other rows with the
         same features. With "l2" and two classes, only rows that both fits have in common are matched.
     updatable : bool, default=False
-        Whether the model keeps what :meth:`update` needs: one more number per weight. It takes one more pass
-        over the rows.
+        Whether the model stores a summary of the training rows for :meth:`update`, one number per weight.
+        Computing it takes one more pass over the rows.
     n_jobs : int or None, default=None
         Number of threads; None means 1 and -1 means all processors. The result does not depend on it.
     random_state : int, RandomState or None, default=None

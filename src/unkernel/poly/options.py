@@ -41,13 +41,17 @@ class SparseOptions:
 
 @dataclass(frozen=True)
 class OldModel:
-    """The model that an update starts from; arrays of weights and curvatures have a row per key."""
+    """The model that an update starts from, with its approximation of the loss of the old rows.
+
+    Curvatures and slopes are second and first derivatives of this loss. Arrays without a comment have one row
+    per key.
+    """
 
     keys: NDArray[np.uint64]
     weights: NDArray[np.float64]
-    intercept: NDArray[np.float64]
-    intercept_curvatures: NDArray[np.float64]
-    feature_curvatures: NDArray[np.float64]  # a row per feature
+    intercept: NDArray[np.float64]  # by score
+    intercept_curvatures: NDArray[np.float64]  # by score
+    feature_curvatures: NDArray[np.float64]  # one row per feature
     conjunction_curvatures: NDArray[np.float64]
-    feature_slopes: NDArray[np.float64]
+    feature_slopes: NDArray[np.float64]  # one row per feature
     kept: float  # factor of the loss of the old rows

@@ -75,8 +75,8 @@ class PolySVC(UpdatableClassifier):
         Whether the next ``fit`` starts from the solution of the previous one. Solutions are matched row by
         row or, for ``penalty="l1"``, weight by weight, which also helps with other rows.
     updatable : bool, default=False
-        Whether the model keeps what :meth:`update` needs: one more number per weight. It takes one more pass
-        over the rows, and requires ``loss="squared_hinge"``.
+        Whether the model stores a summary of the training rows for :meth:`update`, one number per weight.
+        Computing it takes one more pass over the rows, and requires ``loss="squared_hinge"``.
     n_jobs : int or None, default=None
         Number of threads; None means 1 and -1 means all processors. The result does not depend on it.
     random_state : int, RandomState or None, default=None

@@ -1,4 +1,8 @@
-"""Updates of models: training on new rows, with what the model knows of the old ones."""
+"""Updates of models: training on new rows, with the summary of the old rows that the model stores.
+
+The summary is a quadratic approximation of the loss of the old rows: its second derivatives (curvatures) with
+respect to the weights, and its first derivatives (slopes) for single features.
+"""
 
 from __future__ import annotations
 
@@ -76,7 +80,7 @@ class UpdatableLearner(PolyLearner):
 
     @abstractmethod
     def _describe_examples(self, examples: Examples) -> dict[str, Any]:
-        """Return what updates need to know of the targets, to store it in the model."""
+        """Return the facts about the targets that the model stores for updates."""
 
     @abstractmethod
     def _get_factors(self, model: ConjunctionModel) -> list[float]:
@@ -84,7 +88,7 @@ class UpdatableLearner(PolyLearner):
 
     @property
     def _model_centre(self) -> float:
-        """What the intercept of the model contains in addition to the weight of the constant."""
+        """The part of the intercept that is not the weight of the constant feature."""
         return 0.0
 
     # --- Training -------------------------------------------------------------------------------------
@@ -115,7 +119,7 @@ class UpdatableLearner(PolyLearner):
     def _add_curvatures(
         self, model: ConjunctionModel, classifier: CompiledClassifier, examples: Examples
     ) -> ConjunctionModel:
-        """Return the model with the curvatures and slopes of the loss of the examples in its weights."""
+        """Return the model with the curvatures and slopes of the loss of the examples."""
         rows = CsrRows.of(*examples.rows.choose(np.arange(examples.rows.rows)), model.n_features)
         scores = classifier.score_csr(rows, thread_count(self.n_jobs)).reshape(rows.shape[0], -1)
         curvatures = examples.rows.curvatures(
@@ -193,6 +197,7 @@ class UpdatableLearner(PolyLearner):
         return self
 
     def _update_on(self, examples: Examples, model: ConjunctionModel, *, kept: float) -> None:
+        """Replace `model` by a model updated with examples; `kept` is the factor of the old rows' loss."""
         assert model.curvatures is not None and model.slopes is not None
         self._steps = "Newton steps"
         of_features, of_conjunctions = np.split(model.curvatures[1:].astype(np.float64), [len(model.columns)])
@@ -220,7 +225,7 @@ class UpdatableLearner(PolyLearner):
         def make_model(origin: dict[str, Any]) -> ConjunctionModel:
             updated = self._make_model(examples.rows, solution, origin)
             assert isinstance(updated, ConjunctionModel)
-            origin = model.origin | updated.origin  # keeps what describes records
+            origin = model.origin | updated.origin  # keeps the entries that describe records
             updated = replace(updated, threshold=model.threshold, origin=origin)
             return _store_curvatures(updated, *curvatures)
 
@@ -236,7 +241,7 @@ def _store_curvatures(
     of_conjunctions: NDArray[np.float64],
     slopes: NDArray[np.float64],
 ) -> ConjunctionModel:
-    """Return the model with the arrays that updates need."""
+    """Return the model with the arrays that updates need, as 32-bit numbers."""
 
     def shorten(array: NDArray[np.float64]) -> NDArray[np.float32]:
         return read_only_view(array.clip(-_FLOAT32_MAX, _FLOAT32_MAX).astype(np.float32))

@@ -28,7 +28,8 @@ class TreeKernel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         trees, which are any connected fragments.
     decay : float, default=0.4
         Factor (lambda) by which each production of a fragment reduces its weight. For "ptk", each child that
-        the fragment skips reduces the weight by this factor, and each node that it ends in by its square.
+        the fragment skips between two others reduces the weight by this factor, and each node without
+        children in the fragment by its square.
     width_decay : float, default=0.4
         Factor (mu) by which each node of a fragment reduces its weight, for "ptk"; ``-M`` in SVM-light-TK.
     normalize : bool, default=True
