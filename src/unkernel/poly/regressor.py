@@ -94,8 +94,8 @@ class PolyRegressor(RegressorMixin, UpdatableLearner):  # type: ignore[misc]
         Whether the next ``fit`` starts from the solution of the previous one. Solutions are matched by row
         and target, so a warm start only helps if rows and targets are the same.
     updatable : bool, default=False
-        Whether the model keeps what :meth:`update` needs: one more number per weight. It takes one more pass
-        over the rows, and requires ``loss="squared_error"``.
+        Whether the model stores a summary of the training rows for :meth:`update`, one number per weight.
+        Computing it takes one more pass over the rows, and requires ``loss="squared_error"``.
     n_jobs : int, default=None
         Number of threads; None means 1 and -1 means all processors. The result does not depend on it.
     random_state : int, RandomState instance or None, default=None

@@ -222,6 +222,7 @@ def solve_by_rounds(
 
 
 def _choose_next_places(members: list[Places], verdicts: list[Verdict], may_drop: bool) -> list[Places]:
+    """Return the next members: the rows that parts want and, unless they may be dropped, the old members."""
     wanted = [verdict.wanted for verdict in verdicts]
     if may_drop and any(map(len, wanted)):  # an inexact solution may have no rows on or inside its margin
         return wanted

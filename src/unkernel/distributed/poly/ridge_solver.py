@@ -50,6 +50,7 @@ class RidgeSolver(SparseSolver):
                 return current  # rounding prevents further progress
 
     def _use_all_keys(self, start: SparseSolution | None) -> SparseSolution:
+        """Return a solution with a weight for each conjunction that occurs in a row."""
         if start is not None:
             return self._add_keys(SparseSolution(start.keys, start.weights), np.empty(0, np.uint64))
         constant = self._add_keys(self._make_start(), np.empty(0, np.uint64))
@@ -58,6 +59,7 @@ class RidgeSolver(SparseSolver):
         return self._add_keys(constant, np.concatenate([singles, longer]))
 
     def _compute_dual(self, state: State) -> float:
+        """Return the largest dual objective over several factors of the gradient."""
         squared = float(state.gradients @ state.gradients)
         values = self._shards.sum_answers(duals, state.point, _DUAL_SCALES)
         return float((values - _DUAL_SCALES**2 * squared / (2 * self._l2)).max())

@@ -279,6 +279,7 @@ class SparseSolver:
     # --- The dual objective -----------------------------------------------------------------------------
 
     def _choose_scales(self, largest: float) -> Vector:
+        """Return factors of the gradient to try; with the first, no gradient exceeds the l1 penalty."""
         safe = min(1.0, self._l1 / largest) if largest > 0 else 1.0
         return np.array([safe]) if self._l2 == 0 else np.linspace(safe, 1.0, _DUAL_SCALES)
 
@@ -302,6 +303,7 @@ class SparseSolver:
     # --- Search -----------------------------------------------------------------------------------------
 
     def _search(self, current: SparseSolution, point: Point, gradients: Vector) -> SearchResult:
+        """Search for strong conjunctions of all outputs; `gradients` are those of the conjunctions in use."""
         outputs = self._problem.outputs
         pieces = [self._search_output(current, point, output) for output in range(outputs)]
         constant = np.abs(gradients.reshape(outputs, -1)[:, current.keys == 0]).ravel()
@@ -318,6 +320,7 @@ class SparseSolver:
         )
 
     def _search_output(self, current: SparseSolution, point: Point, output: int) -> SearchResult:
+        """Return the conjunctions with the largest absolute gradients for one output."""
         sums, bounds = self._shards.sum_bounds(feature_bounds, point, output).reshape(2, -1)
         singles = np.abs(sums)
         max_count = self._get_max_new_keys(current) + len(current.keys) + 1
