@@ -73,7 +73,8 @@ auto without_lock(const Work& work) {
   return work();
 }
 
-// Calls run(call), where call(monitor) calls work(monitor), and returns the result of the work.
+// Returns the result of work(monitor). `run` receives a function of a monitor that does the work, and calls
+// this function on any thread.
 template <class MonitorReference, class Run, class Work>
 auto run_for_result(const Run& run, const Work& work) {
   using Result = std::invoke_result_t<const Work&, MonitorReference>;
@@ -126,7 +127,8 @@ std::span<const T> view(const Array<T>& array) {
   return {array.data(), array.size()};
 }
 
-// Checks that rows are within the arrays. Functions that read the columns check the columns.
+// Returns a view of a CSR matrix, after checking that its rows are within the arrays. Functions that use
+// columns as indices check the columns themselves.
 template <class Index>
 data::CsrView<Index, double> csr_view(const Array<Index>& offsets, const Array<Index>& columns,
                                       const Array<double>& values, std::int64_t features) {

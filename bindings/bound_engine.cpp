@@ -82,6 +82,8 @@ BoundEngine::~BoundEngine() = default;
 
 const engines::Engine& BoundEngine::engine() const { return cached_ == nullptr ? *engine_ : *cached_; }
 
+// Returns the scores of rows, an array [rows, scores]. Divides the rows into pieces, and calls fill(piece,
+// scores of the piece, monitor) for each.
 template <class Fill>
 nb::ndarray<nb::numpy, double> BoundEngine::fill_scores(const CsrRows& rows, const Fill& fill) const {
   std::vector<double> out;

@@ -33,12 +33,13 @@ class BoundEngine {
   RowScorer& one_row() { return *row_scorer_; }
 
   nb::ndarray<nb::numpy, double> score(const CsrRows& rows, int threads) const;
-  // Returns scores that are only valid for decisions.
+  // Returns scores for decisions: only the sign of a single score, or the index of the largest, is correct.
   nb::ndarray<nb::numpy, double> score_until_decided(const CsrRows& rows, int threads) const;
 
   // --- The cache of answers ---
 
-  // Returns this engine behind a cache. After this call, the trie of this engine must not be changed.
+  // Returns this engine behind a cache. After this call, the trie of this engine must not be changed, because
+  // the cache would keep the scores of the old trie.
   std::unique_ptr<BoundEngine> add_cache(std::size_t rows) const;
   // Returns hits, misses, the capacity in rows and the number of stored rows, or None without a cache.
   nb::object cache_counts() const;

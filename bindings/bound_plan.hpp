@@ -391,6 +391,7 @@ struct RecordBuffers {
   records::PlanWorker worker;
 };
 
+// Encodes single records as rows, with reused buffers.
 class RecordEncoding {
  public:
   explicit RecordEncoding(const BoundPlan& plan) : plan_(plan) {}

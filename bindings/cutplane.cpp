@@ -1,3 +1,4 @@
+// Linear and ranking SVMs: rows in memory and in files, oracles of losses, and the solvers.
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>

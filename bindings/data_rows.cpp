@@ -1,3 +1,4 @@
+// Reads and writes rows in the svmlight format.
 #include <string_view>
 #include <utility>
 #include <variant>

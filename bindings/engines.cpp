@@ -1,3 +1,4 @@
+// Builds the tables of engines, makes engines from tables, and computes votes and probabilities from scores.
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/unique_ptr.h>
@@ -53,7 +54,7 @@ using engines::ConjunctionTables;
 
 // --- Tables, to and from Python ---------------------------------------------------------------------------
 
-// Ranks have 16 or 32 bits.
+// Returns an array of ranks, which have 16 or 32 bits.
 engines::Keys<engines::Borrowed> find_keys(const nb::dict& table, const char* name) {
   Array<std::uint16_t> narrow;
   if (nb::try_cast<Array<std::uint16_t>>(item(table, name), narrow, false)) return view(narrow);

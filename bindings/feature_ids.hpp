@@ -20,7 +20,7 @@ class FeatureIds {
   FeatureIds(const FeatureIds&) = delete;
   FeatureIds& operator=(const FeatureIds&) = delete;
 
-  bool is_wide() const { return is_wide_; }
+  bool is_wide() const { return is_wide_; }  // whether ids have 64 bits instead of 32
   std::size_t size() const { return is_wide_ ? wide_ids_.size() : narrow_ids_.size(); }
   std::span<const std::int64_t> wide_ids() const { return wide_ids_; }
   std::span<const std::int32_t> narrow_ids() const { return narrow_ids_; }

@@ -92,6 +92,7 @@ std::shared_ptr<ExampleSet> make_example_set(const ExampleKernel& kernel, std::s
   return set;
 }
 
+// Adds kernel values to a matrix with `columns` columns.
 class MatrixSink final : public kernels::GramSink {
  public:
   MatrixSink(std::vector<double>& values, std::size_t columns) : values_(values), columns_(columns) {}

@@ -56,7 +56,7 @@ Table store(const BoundSpec& bound) {
   for (std::size_t k = 0; k < parsing::string_attributes; ++k)
     strings.append(names_of(spec.vocabulary().names(static_cast<parsing::Attribute>(k))));
   table["strings"] = strings;
-  nb::list labels, lifted;
+  nb::list labels, lifted;  // a lifted label is listed as its plain label and the label of the true head
   for (std::int32_t label = 0; label < static_cast<std::int32_t>(spec.labels().size()); ++label) {
     const std::string_view name = spec.labels().name(label);
     if (spec.labels().head_label(label) == parsing::no_label) {

@@ -1,3 +1,4 @@
+// Japanese dependency parsing: texts of bunsetsu, their features, training examples and parsing.
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
 #include <nanobind/stl/vector.h>

@@ -1,3 +1,4 @@
+// Learners on conjunctions of features: distinct rows, training, updates and mapped rows.
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/unique_ptr.h>

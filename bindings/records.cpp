@@ -1,3 +1,4 @@
+// Encodes records as rows, and scores records with a plan and an engine.
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>

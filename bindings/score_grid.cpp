@@ -1,3 +1,4 @@
+// Counts rows by rank on a grid of their scores, for rankings on a cluster.
 #include "unkernel/cutplane/score_grid.hpp"
 
 #include <nanobind/stl/vector.h>

@@ -1,3 +1,4 @@
+// One part of the rows of a sparse model, for training on a cluster.
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
