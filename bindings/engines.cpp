@@ -204,9 +204,9 @@ Table arrange_weights(nb::object weights, const kernels::FeatureMap& map, bool s
   const ModelWeights model_weights{Options(weights)};
   const auto model = model_weights.view_as(sets, map);
   const auto rows = sample.narrow();
-  const auto zones = read_head_plan(Options(head));
+  const auto head_plan = read_head_plan(Options(head));
   const auto groups = read_group_plan(Options(head));
-  auto arrays = without_lock([&] { return engines::arrange(model, zones, groups, rows, threads); });
+  auto arrays = without_lock([&] { return engines::arrange(model, head_plan, groups, rows, threads); });
   return to_table(std::move(arrays));
 }
 
