@@ -21,7 +21,7 @@ from harness.processes import LeftOutError, result_of
 from harness.state import version_of
 from parsing_tags import english_clusters
 from parsing_tools import corpus
-from udpipe import answered, trained
+from udpipe import request_parse, trained
 from unkernel.data import Treebank
 from unkernel.parsing import ArcEagerParser, TextParser, TextResult, compare_text
 from unkernel.parsing.text.gold_text import plain_text
@@ -104,7 +104,7 @@ def udpipe(dataset: str, sentences: int | None) -> dict[str, Any]:
     test = corpus(dataset, "test")
     result = {}
     for start, inputs in {"text": plain_text(test), "tokens": test}.items():
-        runs = [answered(model, inputs) for _ in range(3)]
+        runs = [request_parse(model, inputs) for _ in range(3)]
         result[start] = best([compare_text(test, answer, seconds=seconds) for answer, seconds in runs])
     return result | figures(training.seconds, training.path.stat().st_size, loading)
 

@@ -19,7 +19,7 @@ from harness import Report, main
 from harness.processes import LeftOutError, result_of
 from harness.state import version_of
 from parsing_tools import corpus
-from udpipe import answered, trained
+from udpipe import request_parse, trained
 from unkernel.data import Treebank
 from unkernel.parsing import TextResult, Tokenizer, compare_text
 from unkernel.parsing.text.gold_text import plain_text
@@ -53,7 +53,7 @@ def udpipe(task: str) -> dict[str, float]:
 
     train, dev, test = parts(task)
     training = trained(train, dev, until="tokenizer")
-    answer, seconds = answered(peer.Model.load(str(training.path)), plain_text(test), stages=1)
+    answer, seconds = request_parse(peer.Model.load(str(training.path)), plain_text(test), stages=1)
     return figures(compare_text(test, answer, seconds=seconds), training.seconds)
 
 
