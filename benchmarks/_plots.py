@@ -1,4 +1,4 @@
-"""Curves of the benchmarks, as files. Needs matplotlib (the extra ``plot``); without it, nothing is drawn."""
+"""Draw curves of the benchmarks into files; nothing is drawn without matplotlib (the extra ``plot``)."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ class Axes:
 
 
 def curves_of(files: Iterable[Saved]) -> Iterator[tuple[str, Axes, list[Curve]]]:
-    """A title, axes and curves for each task of these files whose figures are points; its name says of what.
+    """Yield a title, axes and curves for each figure of each task whose figures are points of curves.
 
-    A task "a9a against C" has C on the horizontal axis; its figures make one picture each.
+    The name of the task gives the horizontal axis: "a9a against C" has C there.
     """
     for file in files:
         pictures: dict[tuple[str, str, str], dict[str, Curve]] = {}
@@ -53,7 +53,7 @@ def curves_of(files: Iterable[Saved]) -> Iterator[tuple[str, Axes, list[Curve]]]
 
 
 def label_plainly(axis: Any) -> None:
-    """Label an axis with 0.1 and 20 instead of powers of ten, and values between them if few."""
+    """Label a logarithmic axis with numbers such as 0.1 and 20 instead of powers of ten."""
     from matplotlib.ticker import LogFormatter
 
     class Plain(LogFormatter):
@@ -65,7 +65,7 @@ def label_plainly(axis: Any) -> None:
 
 
 def draw(path: Path, title: str, axes: Axes, curves: list[Curve]) -> None:
-    """Draw the curves that have points into a file, and print its path, or why nothing was drawn."""
+    """Draw the curves that have points into a file; print its path, or the reason why nothing was drawn."""
     try:
         from matplotlib import rcParams
         from matplotlib.figure import Figure

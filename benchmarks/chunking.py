@@ -2,16 +2,16 @@
 
     python benchmarks/chunking.py [--quick] [--save] [TASK ...]
 
-"conll2000" has a column of parts of speech, "conll2000, words" is the same text without it. "names" are the
-runs of proper nouns of UD English EWT, to be found from the words alone; "names by role" have the relation of
-such a run to the rest of its sentence as their type, most of which are rare. Both have one in eight of the
-training sentences and are measured on dev.
+"conll2000" has a column of parts of speech; "conll2000, words" is the same text without this column. The
+tasks "names" find the runs of proper nouns of UD English EWT from the words alone. In "names by role", the
+type of a run is its relation to the rest of the sentence; most types are rare. Both train on every eighth
+training sentence, and are measured on dev.
 
-Chunker as it comes, and with a beam of 1, against CRFsuite (python-crfsuite, L-BFGS of at most 200
-iterations, all transitions): with the features of its own tutorial, to which words without parts of speech
-add prefixes, suffixes and shapes; and with the features of our templates. Each with several penalties, those
-of a good F1 on these tests among them; the first are its defaults. Only training itself and tagging itself
-count for CRFsuite: its features are made before. Ours include them.
+The contenders are Chunker with its defaults, Chunker with a beam of 1, and CRFsuite (python-crfsuite, L-BFGS
+with at most 200 iterations, all transitions). CRFsuite gets the features of its own tutorial (for words
+without parts of speech, also prefixes, suffixes and shapes) or the features of our templates. It is measured
+with its default penalties, and with others that give a good F1 on these tests. The times of CRFsuite count
+only training and tagging, because its features are made before; our times include making the features.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def names_in(part: str, typed: bool, step: int = 1) -> ChunkCorpus:
 
 
 def names_of(upos: list[str], heads: list[int], relations: list[str], typed: bool) -> list[str]:
-    """Return tags in IOB2. The type of a run is the relation of its first word whose head is outside."""
+    """Return tags in IOB2. The type of a run is the relation of its first word with a head outside."""
     tags: list[str] = []
     for is_name, run in groupby(range(len(upos)), lambda word: upos[word] == "PROPN"):
         words = list(run)
@@ -80,6 +80,7 @@ def names_of(upos: list[str], heads: list[int], relations: list[str], typed: boo
 
 
 def shape(word: str) -> str:
+    """Return a word with X, x and d for capital letters, small letters and digits, each run as one sign."""
     letters = re.sub("[0-9]", "d", re.sub("[a-z]", "x", re.sub("[A-Z]", "X", word)))
     return re.sub(r"(.)\1+", r"\1", letters)
 

@@ -1,21 +1,21 @@
 """Cutting planes and ranking: CPU time to a given objective, beside the peers; passes against rows.
 
-A contender's time "to g" is that of the quickest run, over a ladder of tolerances, whose primal objective,
-computed here from its weights, is within a factor 1 + g of the optimum (a long run of ours, certified from
-below). Times are of training alone, rows packed or read before; what packing takes is given apart. "whole
-fit" is from a matrix of scipy's to weights at the tolerance that each has by default: a certified gap of 1e-3
-for ours, and 0.1 for LIBLINEAR, whose meaning depends on the task. No bias term anywhere: all solve the same
-problem.
+The time "to g" of a contender is the time of its quickest run, at a ladder of tolerances, that comes within a
+factor 1 + g of the optimum. The primal objective of each run is computed here from its weights; the optimum
+is certified from below by a long run of ours. Times are those of training alone: rows are packed or read
+before, and "packing" is the time of packing. "whole fit" is the time from a SciPy matrix to weights at the
+default tolerance of each contender: a certified gap of 1e-3 for ours, and 0.1 for LIBLINEAR, whose meaning
+depends on the task. No contender has a bias term, so all solve the same problem.
 
-- "linear": hinge loss; C is that of Joachims (2006), 1/2 |w|^2 + (C / n) sum of losses.
+- "linear": hinge loss; C is that of Joachims (2006), 1/2 |w|^2 + (C / n) times the sum of losses.
 - "rows": passes and time against the number of Zipf rows, at a gap of 1e-3.
-- "ranking": all pairs of rows of different ranks, within groups where there are any.
-- "quality": the share of pairs of test rows in the wrong order, C by five-fold cross-validation.
+- "ranking": all pairs of rows of different ranks; within groups, where there are groups.
+- "quality": the share of pairs of test rows in the wrong order; C is chosen by five-fold cross-validation.
 
 Other programs are measured if the folder of peers (see peers.py) has a Python module `rivals` with a function
 `fit(name, path, C, eps) -> (CPU seconds, weights)` for libocas, acupa, svmperf (error rate), svmperf_roc,
-svmrank and ranksvm; C is that of Joachims. The losses of ranksvm are squared, so its gap is that of its own
-objective, to a long run of its own.
+svmrank and ranksvm; C is that of Joachims. ranksvm has squared losses: its gap is that of its own objective,
+relative to a long run of its own.
 
     UNKERNEL_DATA=/where/the/data/is python benchmarks/cutplane.py [--quick] [--save] [task ...]
 """
@@ -209,7 +209,7 @@ def signed_zipf_rows(count: int) -> tuple[sparse.csr_matrix, np.ndarray]:
     return X, np.sign(target)
 
 
-# Rows and labels, and C.
+# For each task, a function that returns rows and labels, and C.
 LINEAR: dict[str, tuple[Callable[[], tuple[Any, np.ndarray]], float]] = {
     "linear, a9a": (partial(plain_rows, "a9a"), 1628),
     "linear, imdb": (partial(text_rows, "imdb"), 7500),

@@ -1,7 +1,7 @@
 """Reading svmlight files, against scikit-learn's load_svmlight_file.
 
-Both are asked for the same: the whole training file as a CSR matrix and labels. The compressed file is ours
-alone, to be compared with scikit-learn's time for the plain one.
+Both read a whole training file into a CSR matrix and labels. Only unkernel reads compressed files: compare
+its time with scikit-learn's time for the uncompressed file.
 
     UNKERNEL_DATA=/where/the/data/is python benchmarks/data.py [--quick] [--save] [task ...]
 """

@@ -2,13 +2,13 @@
 
     python benchmarks/dense.py [--quick] [--save] [TASK ...]
 
-RBF machines of 2 to 100 classes, trained by scikit-learn's SVC(C=10, gamma=0.1) on 9,000 made-up rows of 16
-numbers, most of which become support vectors (make_classification, seed 0). Both sides get the same rows, 200
-at a time in an array, or one at a time, ours then by score_one(ids, values). The scores of both must be equal
-within 1e-9. "wide": 2 classes, and rows of 784 numbers.
+The models are RBF machines of 2 to 100 classes. scikit-learn's SVC(C=10, gamma=0.1) trains them on 9,000
+generated rows of 16 numbers (make_classification, seed 0), most of which become support vectors. Both sides
+score the same rows: 200 rows in an array, or one row at a time, for which ours uses score_one(ids, values).
+The scores of both must be equal within 1e-9. "wide" has 2 classes, and rows of 784 numbers.
 
-"one row" asks for the class of a row of 20 numbers: by predict of an array of one row, from scikit-learn's
-SVC, a fitted PolySVC and the same compiled; and by predict_one of the compiled one.
+The task "one row" predicts the class of a row of 20 numbers. scikit-learn's SVC, a fitted PolySVC and its
+compiled form get an array of one row (`predict`); the compiled form also gets the row alone (`predict_one`).
 """
 
 from __future__ import annotations

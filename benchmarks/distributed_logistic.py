@@ -78,7 +78,7 @@ class SimulatedShards(SparseShards):
         self._parts = parts
         self.seconds = 0.0  # processor time of the slowest part, summed over the questions
         self.questions = 0
-        self.sum_bytes = 0  # of conjunctions in buckets, of all parts
+        self.sum_bytes = 0  # size of the sums of conjunctions that all parts send
 
     def use(self, problem: tasks.SparseProblem, keys: tasks.Keys, version: int) -> None:
         self._ask(tasks.use_keys, problem, keys, version)

@@ -134,7 +134,7 @@ def run_on_workers(workers: int, learner: Any, shape: tuple[int, int, int, int],
 
 
 def extrapolate_pass(figures: Figures, machines: int, work_seconds: float) -> float:
-    """Return the seconds of a pass: two questions, each down one tree of messages and up another."""
+    """Return the seconds of a pass: two requests, sent down a tree of machines and answered up a tree."""
     levels = max(1, math.ceil(math.log(machines, FAN)))
     sent = sum(figures.traffic.values())
     tasks = 2 * machines * (1 + 1 / (FAN - 1)) + machines

@@ -72,7 +72,7 @@ def model_of_rows(path: Path) -> Any:
 
 
 class Bytes:
-    """The bytes of all messages through this process, which has the client and the schedulers, both ways."""
+    """Counts the bytes that this process sends and receives; it runs the client and the schedulers."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -198,7 +198,7 @@ def add_figures(report: Report, task: str, score: Scoring, clients: dict[int, Cl
 
 
 def add_kills(report: Report, folder: Path, rows: int) -> None:
-    """Kill the client at random moments until a run ends, and compare its predictions with one run's."""
+    """Kill the client at random moments until a run ends; compare its predictions with an undisturbed run."""
     words = ["predict", folder / "people.uk", folder / "*.csv"]
     command = [sys.executable, "-m", "unkernel", *map(str, words), "--dask", "local", "--jobs", "2", "-q"]
     subprocess.run([*command, "-o", str(folder / "whole")], check=True)

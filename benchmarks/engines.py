@@ -1,13 +1,13 @@
 """Answering: every engine and its rivals on the same kernel models and the same rows, one thread.
 
-Models are trained once by LIBSVM (kernel (x'z + 1)^d) and kept in `build/benchmarks`; rows are read in
-advance. Speed counts only if the answers are right: all engines must agree with the kernel sum to 1e-10, and
-with each other on the label of every row. Engines that sum over support vectors, and LIBSVM, are asked about
-300 rows only. "score_one" is asked from Python, row by row, about a list of ids; the tasks "one row" compare
-it with `predict` of scikit-learn's estimators, fitted on 5,000 rows, and of the same estimators compiled.
-pecco takes part if its bench has been built (see peers.py): it renumbers and sorts each row inside the timed
-part, and so do we. Its exact modes all run: expansion, with a split (`-r`), and with a trie of the training
-rows' prefixes (`-t 2`).
+LIBSVM trains the models once (kernel (x'z + 1)^d); they are kept in `build/benchmarks`. Rows are read in
+advance. The scores of all engines must equal the kernel sum to 1e-10, and all engines must give every row the
+same label. Engines that sum over support vectors, and LIBSVM, score only 300 rows. The tasks "one row" call
+`score_one` from Python, one row at a time; `predict` of scikit-learn's estimators, fitted on 5,000 rows, is
+compared with `score_one` of the same estimators compiled. pecco is measured if its benchmark program has been
+built (see peers.py); its times, like ours, include renumbering and sorting the features of each row. All of
+its exact modes run: expansion, expansion with a split (`-r`), and expansion with a trie of the prefixes of
+the training rows (`-t 2`).
 
     UNKERNEL_DATA=/where/the/data/is python benchmarks/engines.py [--quick] [--save] [task ...]
 """

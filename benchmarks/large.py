@@ -1,10 +1,11 @@
-"""Training where conjunctions fill no memory: bunsetsu decisions, degree 2 and 3.
+"""Training where expanded rows take gigabytes: bunsetsu decisions, degree 2 and 3.
 
-293,269 training and 112,788 test decisions (`bunsetsu_kyoto`), kernel (x'z + 1)^d, hinge loss, gap 1e-3.
-Every contender runs in a process of its own, on one thread; CPU seconds are those of training alone (opal:
-with its reading of the file), the peak is that of the whole process with its data. opal is an online learner
-(passive-aggressive, the same kernel), certifies nothing, and was not tuned; C is our best of four on the test
-rows, so accuracies are no race. LIBLINEAR gets the degree-2 matrix expanded, and what that took is apart.
+There are 293,269 training and 112,788 test decisions (`bunsetsu_kyoto`). The kernel is (x'z + 1)^d, with
+hinge loss and a gap of 1e-3. Every contender runs on one thread in a process of its own. CPU seconds are
+those of training alone (for opal, including reading the file); the peak is the memory of the whole process
+with its data. opal is a passive-aggressive online learner with the same kernel; it certifies no gap, and was
+not tuned. C is the best of four values for unkernel on the test rows, so accuracies cannot be compared.
+LIBLINEAR gets the expanded matrix of degree 2; the time of the expansion is given separately.
 
     UNKERNEL_DATA=/where/the/data/is python benchmarks/large.py [--quick] [--save] [task ...]
 """

@@ -2,11 +2,12 @@
 
     python benchmarks/log_linear.py [--quick] [--save] [TASK ...]
 
-15 fields of 2,000 values each, drawn by Zipf's law with exponent 1.3. The score of a row is a sum of weights
-of its values and of three planted pairs of fields; its class is that of the score with logistic noise. The
-kernel is (x'z + 1)^2, and all stop at a certified gap of 0.001. "slope" is that of the logarithm of the time
-from the size before to this one at fixed C / rows: 1 is linear in the rows. "2 threads" is the elapsed time
-with one thread in units of that with two.
+Rows have 15 fields of 2,000 values each, drawn by Zipf's law with exponent 1.3. The score of a row is a sum
+of weights of its values and of three planted pairs of fields; its class is the sign of the score plus
+logistic noise. The kernel is (x'z + 1)^2, and all contenders stop at a certified gap of 0.001. "slope" is the
+slope of the logarithm of the time against the logarithm of the number of rows, between the previous size and
+this one: 1 means that the time is linear in the rows. "2 threads" is the elapsed time with one thread,
+divided by that with two.
 """
 
 from __future__ import annotations

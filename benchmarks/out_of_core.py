@@ -1,8 +1,8 @@
 """Training on files larger than memory: time, memory, and the speed of a pass.
 
-A file of Zipf rows is written, packed once, and trained on by the command line with a limit on its memory;
-the peak is what the system says of that process. Passes over the packed file are then timed beside the same
-passes over the same rows in memory, and beside what plain reading of memory reaches on one core.
+The command line packs a file of Zipf rows once, and trains on it with a limit on its memory; the peak is the
+memory that the system reports for this process. Passes over the packed file are then compared with the same
+passes over the same rows in memory, and with the speed of plain reading of memory on one core.
 
     python benchmarks/out_of_core.py [--quick] [--save] [task ...]
 """

@@ -1,12 +1,12 @@
 """Make RESULTS.md, the pages of results and tables of the documentation from benchmarks/results.
 
     python benchmarks/page.py                     # write them
-    python benchmarks/page.py --check             # end with 1 if one is not what the figures say
-    python benchmarks/page.py --figures FOLDER    # draw the curves, if matplotlib is there
+    python benchmarks/page.py --check             # exit with 1 if a page does not match the figures
+    python benchmarks/page.py --figures FOLDER    # draw the curves, if matplotlib is installed
 
-RESULTS.md has the headline figures (summary.py) and leads to the pages in docs/results, one per subject. The
-text at the top of a benchmark's file says what it measures, and is shown above its tables. Nothing on these
-pages is typed by hand. Other pages show excerpts, which end with `<!-- end of results -->`. They begin with
+RESULTS.md has the headline figures (summary.py) and links to the pages in docs/results, one per subject. The
+docstring of a benchmark describes its measurements, and is shown above its tables. Nothing on these pages is
+typed by hand. Other pages show excerpts, which end with `<!-- end of results -->`. They begin with
 `<!-- results of BENCHMARK: TASK; TASK -->`, for a table of some tasks, or with `<!-- headlines: 4 -->`, for
 the first lines of the summary.
 """
@@ -30,7 +30,7 @@ FOLDER = Path(__file__).resolve().parent
 PAGE = FOLDER / "RESULTS.md"
 PAGES = ROOT / "docs" / "results"
 MARKED_SPREAD = 0.25
-Cell = tuple[str, str, float | None, str, str]
+Cell = tuple[str, str, float | None, str, str]  # task, contender, coordinate, figure and unit
 
 # The pages of results: title, one line on what it is about, and its benchmarks.
 SUBJECTS = {
@@ -198,7 +198,7 @@ def words_of(benchmark: str) -> tuple[str, str]:
 
 
 def fenced(text: str) -> str:
-    """Return a text with fences around its indented lines, which Markdown would make part of a list."""
+    """Return a text with fences around its indented lines; Markdown would add them to a list before them."""
     return re.sub(
         r"(?:^ {4}.*(?:\n|$))+", lambda lines: f"```sh\n{dedent(lines[0]).rstrip()}\n```\n", text, flags=re.M
     ).strip()

@@ -2,8 +2,8 @@
 
     python benchmarks/paper_chang2010.py [--quick] [--save] ["table 5" ...]
 
-Data sets of the paper that are here: a9a and MNIST38 whole; of covtype a part of 61,360 rows (class 2
-against the rest). Its parameters are those of the paper.
+Of the paper's data sets, a9a and MNIST38 are complete here; covtype has 61,360 of its rows (class 2 against
+the rest). Parameters are those of the paper.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ Rows = tuple[sparse.csr_matrix, np.ndarray]
 
 
 def load(problem: Problem) -> tuple[Rows, Rows]:
-    """Training rows and labels, and the test part's."""
+    """Return the rows and labels of the training part, and those of the test part."""
     train, test = (datasets.load(problem.dataset, split) for split in ("train", "test"))
     result = []
     for part in (train, test):
@@ -76,7 +76,7 @@ def degree_two(problem: Problem, **options: Any) -> PolySVC:
 
 # --- Tables 2 and 3: the map ----------------------------------------------------------------------------
 
-# of the data sets here: n-bar^2 / 2, n-hat, l n-bar, C(n + 2, 2), eq. (11), real
+# For each data set: n-bar^2 / 2, n-hat, l n-bar, C(n + 2, 2), eq. (11), real
 PRINTED_SIZES = {
     "a9a": (96.2, 118.1, 4.52e5, 7.75e3, 7.75e3, 5.56e3),
     "MNIST38": (14_147.2, 14_965.1, 2.02e6, 2.84e5, 2.84e5, 1.54e5),
@@ -88,8 +88,8 @@ SIZES = ("n̄²/2", "n̂", "l n̄", "C(n + 2, 2)", "estimated by (11)", "real")
 def table_2(report: Report) -> None:
     """The length of phi(x) and of w at degree 2, estimated and counted.
 
-    Ours are counted with numpy, from the same formulas; n is the number of the last feature that occurs.
-    covtype differs by its number of rows.
+    Ours are computed with numpy from the same formulas; n is the number of the last feature that occurs.
+    covtype differs, because it has fewer rows.
     """
     for name, _, (X, _), _ in problems(report):
         for figure, ours, printed in zip(SIZES, sizes_of(X), PRINTED_SIZES[name], strict=True):
@@ -118,9 +118,9 @@ PRINTED_STORING = {"a9a": (2.2, 1.6), "MNIST38": (20.4, 8.6), "covtype": (6422.4
 def table_3(report: Report) -> None:
     """Storing phi(x), or calculating it on the fly: CPU seconds of training.
 
-    Ours stores places of weights, two bytes each, instead of values (storage="condensed"), and stops at
-    a certified gap of 1e-3 instead of a tolerance of 0.1. Cache misses are not counted: the processor's
-    counters cannot be read here.
+    Instead of values, unkernel stores places of weights, two bytes each (storage="condensed"); it stops at a
+    certified gap of 1e-3 instead of a tolerance of 0.1. Cache misses are not counted, because the counters of
+    the processor cannot be read here.
     """
     for name, problem, (X, y), _ in problems(report):
         for figure, storage, printed in zip(
@@ -148,9 +148,9 @@ def add_learner(report: Report, task: str, name: str, spent: Any, accuracy: floa
 def table_4(report: Report) -> None:
     """Linear SVMs, and the RBF kernel.
 
-    The linear ones are CuttingPlaneSVC's (the dual, with an intercept that is regularised as a feature;
-    LIBLINEAR has none by default). unkernel does not train RBF machines: those are LIBSVM's, through
-    scikit-learn, with its tolerance of 1e-3; covtype's would take hours.
+    The linear SVMs are trained by CuttingPlaneSVC (solver "dual", with an intercept that is regularised like
+    a feature; LIBLINEAR has no intercept by default). unkernel does not train RBF machines: LIBSVM trains
+    them, through scikit-learn, with its tolerance of 1e-3. On covtype, it would take hours.
     """
     for name, problem, (X, y), (X_test, y_test) in problems(report):
         linear = CuttingPlaneSVC(problem.linear_C, n_jobs=1, random_state=0)
@@ -170,9 +170,9 @@ def table_4(report: Report) -> None:
 def table_5(report: Report) -> None:
     """Degree 2: CPU seconds of training, and accuracy.
 
-    Ours ends at a certified gap of 1e-3; the paper's two programs at a tolerance of 0.1. LIBSVM here is that
-    of scikit-learn, with a tolerance of 1e-3 and 1 GB of cache; its accuracy is that of the first 2,000 test
-    rows.
+    unkernel stops at a certified gap of 1e-3, the paper's two programs at a tolerance of 0.1. SVC is
+    scikit-learn's LIBSVM, with a tolerance of 1e-3 and 1 GB of cache; its accuracy is that of the first 2,000
+    test rows.
     """
     for name, problem, (X, y), (X_test, y_test) in problems(report):
         ours = degree_two(problem)
@@ -191,7 +191,7 @@ def table_5(report: Report) -> None:
 
 @cache
 def libsvm(name: str) -> tuple[SVC, float]:
-    """A machine of degree 2, trained once for all tables, and its CPU seconds."""
+    """Return an SVC of degree 2, trained once for all tables, and the CPU seconds of its training."""
     problem = PROBLEMS[name]
     (X, y), _ = load(problem)
     svc = SVC(kernel="poly", degree=2, C=problem.C, gamma=problem.gamma, coef0=1.0, cache_size=1000)
@@ -205,8 +205,8 @@ TESTING_ROWS = {"a9a": 16_281, "MNIST38": 1_984, "covtype": 116_202}  # of the p
 def table_6(report: Report) -> None:
     """Answering: microseconds per test row, of one thread.
 
-    The paper prints seconds for all test rows, in two digits; they are divided by their number (0.00 s are
-    left out). LIBSVM here answers 2,000 rows.
+    The paper prints seconds for all test rows, with two decimals. Here, they are divided by the number of
+    rows, and 0.00 s is left out. SVC, scikit-learn's LIBSVM, scores 2,000 rows.
     """
     for name, problem, (X, y), (X_test, _) in problems(report):
         task, per_row = f"table 6, {name}", 1e6 / X_test.shape[0]
@@ -245,8 +245,8 @@ SPARSE_C = {"a9a": 2.0, "MNIST38": 0.1, "covtype": 0.1}
 def table_7(report: Report) -> None:
     """The l1 norm instead of the l2 norm: CPU seconds, weights that are not zero, accuracy.
 
-    The paper does not print its C. Ours (2 for a9a, 0.1 for the others) are near its sparsity and accuracy,
-    and the tolerance is a certified gap of 1e-2. Weights are counted among the C(n + d, d) of the map.
+    The paper does not print its C. Ours (2 for a9a, 0.1 for the others) give a similar sparsity and accuracy.
+    Training stops at a certified gap of 1e-2. Non-zeros are a share of the C(n + d, d) weights of the map.
     """
     for name, problem, (X, y), (X_test, y_test) in problems(report):
         for figure, degree in (("linear", 1), ("degree 2", 2)):
@@ -280,11 +280,11 @@ PRINTED_PARSER = {
 def table_10(report: Report) -> None:
     """A dependency parser whose decisions are linear, or of degree 2: CPU seconds of training, and accuracy.
 
-    As there: the features of Table 8, labels apart from moves, a classifier for each tag of the next word,
-    gold tags, C 0.5 (linear) and 0.05, punctuation not counted. Ours learns from the 12,544 sentences of the
-    English Web Treebank, a fifth of the words of the paper's Penn Treebank, and with another standard of
-    dependencies: accuracies are to be compared by their difference between degrees only. LIBSVM, which the
-    paper gave hours, learns from 1,000 sentences, beside ours.
+    As in the paper, the features are those of Table 8, labels are predicted separately from moves, each tag
+    of the next word has its own classifier, tags are gold, C is 0.5 (linear) and 0.05, and punctuation is not
+    counted. Our parser learns from the 12,544 sentences of the English Web Treebank, a fifth of the words of
+    the paper's Penn Treebank, with another standard of dependencies. Only the differences between degrees can
+    therefore be compared. LIBSVM, which took hours in the paper, learns from 1,000 sentences, beside ours.
     """
     test = corpus("en_ewt", "test")
     fit_as_in_the_paper(

@@ -2,8 +2,8 @@
 
     python benchmarks/paper_goldberg2008.py [--quick] [--save] ["table 1" ...]
 
-Decisions of an arc-eager parser on the English Web Treebank, as the paper's are on the Wall Street Journal: a
-machine of degree 2 that LIBSVM has trained on 40,000 of them (benchmarks/engines.py).
+The decisions are those of an arc-eager parser on the English Web Treebank (in the paper, on the Wall Street
+Journal). LIBSVM has trained a machine of degree 2 on 40,000 of them (benchmarks/engines.py).
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ def microseconds(report: Report, fast: Any, rows: Any) -> Times:
 def table_1(report: Report) -> None:
     """LIBSVM, and the same machine split at 0.5 % of the support vectors: memory, and time of a decision.
 
-    The paper measures a whole parser, with hundreds of classifiers, on 3,762 sentences: its times are those
-    of a sentence, and only ratios can be compared. LIBSVM's memory here is 16 bytes per value of a support
-    vector, as its structures have it.
+    The paper measures a whole parser, with hundreds of classifiers, on 3,762 sentences. Its times are per
+    sentence, so only ratios can be compared. LIBSVM's memory is computed: its structures take 16 bytes per
+    value of a support vector.
     """
     task = load_task(TASK)
     vectors = task.model.vectors
@@ -79,8 +79,8 @@ def libsvm_microseconds(task: Any) -> float:
 def section_3(report: Report) -> None:
     """Section 3 of the paper: the border between rare and common features trades memory for time.
 
-    A feature is rare if it is in less than this share of the support vectors. The paper has no figure of it.
-    The scores are the same at every border.
+    A feature is rare if it occurs in less than this share of the support vectors. The scores are the same at
+    every border. The paper has no such figure.
     """
     task = load_task(TASK)
     for share in SHARES[::3] if report.quick else SHARES:

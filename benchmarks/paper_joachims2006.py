@@ -2,9 +2,9 @@
 
     python benchmarks/paper_joachims2006.py [--quick] [--save] ["figure 2" ...]
 
-Of the paper's five tasks, covtype is here (class 1 against the rest), with 61,360 of its rows. Beside it
-stand a9a, reviews of films (imdb, above 6 points or below 5), and made-up rows of words by Zipf's law, of any
-number. C is the paper's: 1/2 w'w + (C / n) times the sum of losses.
+Of the paper's five tasks, covtype is available (class 1 against the rest), with 61,360 of its rows. The other
+tasks are a9a, film reviews (imdb, above 6 points or below 5), and any number of generated rows whose words
+follow Zipf's law. C is that of the paper: 1/2 w'w + (C / n) times the sum of losses.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def made_up(count: int) -> Problem:
 
 
 def trained(problem: Problem, *, C: float | None = None, **options: Any) -> tuple[CuttingPlaneSVC, float]:
-    """A machine of the cutting-plane algorithm, and its CPU seconds."""
+    """Return a fitted model, by cutting planes unless `options` say otherwise, and its CPU seconds."""
     shared = {"solver": "cutting_plane", "fit_intercept": False, "tol": 1e-3, "n_jobs": 1, "max_iter": 5000}
     svc = CuttingPlaneSVC((C or problem.C) / len(problem.y), **{**shared, **options})
     with warnings.catch_warnings():
@@ -88,8 +88,8 @@ def table_1(report: Report) -> None:
     """CPU seconds of training: classification, and ordinal regression with two ranks (the area under the ROC
     curve).
 
-    Ours ends at a certified gap of 1e-3; the paper's epsilon of 0.001 is one of a constraint. "dual" is our
-    other solver, which `solver="auto"` takes for data that are in memory.
+    unkernel stops at a certified relative gap of 1e-3; the paper's epsilon of 0.001 is the violation of a
+    constraint. "dual" is our other solver, which `solver="auto"` chooses for data in memory.
     """
     for name, problem in [*problems(report), ("made-up words", made_up(30_000 if report.quick else 300_000))]:
         rows = f"{len(problem.y):,} rows"
@@ -109,7 +109,7 @@ def table_1(report: Report) -> None:
 
 
 def growing(report: Report) -> Iterator[tuple[str, Problem]]:
-    """The tasks, at growing numbers of their rows."""
+    """Yield the tasks with growing numbers of rows."""
     sizes = SIZES[:4] if report.quick else SIZES
     for name, problem in problems(report):
         for count in (*sizes, len(problem.y)):
@@ -122,8 +122,8 @@ def growing(report: Report) -> Iterator[tuple[str, Problem]]:
 def figure_1(report: Report) -> None:
     """CPU seconds of classification against the number of rows; a slope of 1 is linear time.
 
-    The paper finds about n^0.8 for SVMperf, and n^1.7 for SVMlight, which is not redrawn. C is that of the
-    whole data set, divided by the number of rows that are taken.
+    The paper finds about n^0.8 for SVMperf, and n^1.7 for SVMlight, which is not measured again. C is that of
+    the whole data set, divided by the number of rows that are used.
     """
     for name, problem in growing(report):
         report.add("figure 1", name, "training", "CPU s", trained(problem)[1], at=len(problem.y))
@@ -144,10 +144,10 @@ def figure_2(report: Report) -> None:
 
 
 def figure_3(report: Report) -> None:
-    """Test accuracy at a tolerance of 0.001 less that of a much closer solution, in points, against C.
+    """Test accuracy at a tolerance of 0.001, minus that of a more accurate solution, in points, against C.
 
-    The closer one has a certified gap of 1e-5, and stands for SVMlight. Accuracy is counted on the imdb
-    reviews, too, where the paper takes the break-even point.
+    The more accurate solution has a certified gap of 1e-5, and takes the place of SVMlight's. The imdb
+    reviews are measured by their accuracy, too; for texts, the paper has the break-even point.
     """
     for name, problem in problems(report):
         for C in COSTS:
@@ -158,7 +158,7 @@ def figure_3(report: Report) -> None:
 
 
 def figure_4(report: Report) -> None:
-    """Test accuracy less that at a tolerance of 0.001, in points, against the tolerance."""
+    """Test accuracy minus that at a tolerance of 0.001, in points, against the tolerance."""
     for name, problem in problems(report):
         accuracies = {
             eps: trained(problem, tol=eps)[0].score(problem.X_test, problem.y_test) for eps in EPSILONS
@@ -168,7 +168,7 @@ def figure_4(report: Report) -> None:
 
 
 def add_iterations(report: Report, figure: str, option: str, values: Sequence[float]) -> None:
-    """Against an option of the learner, for all tasks."""
+    """Add the iterations of all tasks for several values of an option of the learner."""
     for name, problem in problems(report):
         for value in values:
             svc, _ = trained(problem, **{option: value})
@@ -193,11 +193,11 @@ def figure_6(report: Report) -> None:
 
 
 def figure_7(report: Report) -> None:
-    """How far the objective is above the optimum, as a share, against the tolerance.
+    """Excess of the objective over the optimum, as a share of the optimum, against the tolerance.
 
-    The optimum is ours at a certified gap of 1e-5. The paper's values, of about 0.1 to 1 % at 0.001, are of
-    the relaxed problem, below the optimum; ours are of the weights, above it, and less than the tolerance as
-    certified. What is nearer than 1e-9 is drawn there.
+    The optimum is the objective of a run to a certified gap of 1e-5. The paper's values, about 0.1 to 1 % at
+    0.001, are those of the relaxed problem, and are below the optimum. Ours are those of the weights; they
+    are above the optimum, by less than the certified tolerance. Values below 1e-9 are drawn at 1e-9.
     """
     for name, problem in problems(report):
         optimum = objective(problem, trained(problem, tol=1e-5)[0])
@@ -218,7 +218,7 @@ def figure_8(report: Report) -> None:
 
 
 def figure_9(report: Report) -> None:
-    """CPU seconds against C. SVMlight, in the paper's right half, is not redrawn."""
+    """CPU seconds against C. SVMlight, in the right half of the paper's figure, is not measured again."""
     add_seconds(report, "figure 9", "C", COSTS)
 
 

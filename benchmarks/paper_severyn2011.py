@@ -49,9 +49,9 @@ def table_1(report: Report) -> None:
     """Training on 100,000 examples by cuts of samples: CPU seconds, by the size of a sample.
 
     The same cuts are computed in four ways: pair by pair (uSVM), with a graph for each cut (SDAG), with one
-    graph for all cuts (SDAG+), and with one table of all subtrees (unkernel). uSVM gets as many rounds as end
-    within a minute; the others' times are for the same rounds, so that ratios can be compared with the
-    paper's, whose times are those of 300 rounds. The last line is ours for all 300.
+    graph for all cuts (SDAG+), and with one table of all subtrees (unkernel). uSVM runs as many rounds as it
+    finishes within a minute; the times of the others are for the same rounds. Their ratios can be compared
+    with those of the paper, whose times are for 300 rounds. The last line is our time for all 300.
     """
     problem = problem_of(10 if report.quick else 100)
     for size, printed in PRINTED_TRAINING.items():
@@ -71,7 +71,7 @@ def table_1(report: Report) -> None:
 def table_1_right(report: Report) -> None:
     """Answering for 10,000 examples, by the number of training examples: CPU seconds.
 
-    Ours are models of the exact solver. The examples are a Forest already, as the paper's are read before.
+    Our models are those of the exact solver. As in the paper, the examples are read before (into a Forest).
     """
     test = read_trees(file_of("boundaries-10k", "test"), format="lines")
     for thousands, (vectors, *seconds) in PRINTED_ANSWERS.items():
@@ -103,7 +103,7 @@ PRINTED_IMBALANCE = {
     "NUM": ((86.0, 98.9, 76.1), (91.2, 96.1, 86.7), (89.9, 98.9, 82.3)),
 }
 FACTORS = (1, 2, 3, 4, 5, 10)
-HELD_OUT = 5  # every so manieth question, to choose j
+HELD_OUT = 5  # every fifth training question is held out to choose j
 SOLVERS: dict[str, dict[str, Any]] = {
     "sampled": {"solver": "sampled", "sample_size": 100, "random_state": 0},
     "exact": {"solver": "exact"},
@@ -113,9 +113,9 @@ SOLVERS: dict[str, dict[str, Any]] = {
 def table_2(report: Report) -> None:
     """Questions of TREC, each class against the rest: F1, precision and recall.
 
-    "sampled" is the paper's uSVM, with samples of 100; "j" says that positive examples cost j times as much,
-    of 1, 2, 3, 4, 5 and 10 the one with the best F1 on a fifth of the training questions, which the paper's
-    SVM has, too, on a validation set of its own.
+    "sampled" is the paper's uSVM, with samples of 100. With "j", positive examples cost j times as much as
+    negative ones. j is the one of 1, 2, 3, 4, 5 and 10 with the best F1 on a fifth of the training questions;
+    the paper also chooses the j of its SVM, on a validation set of its own.
     """
     for question in ("ABBR", "ENTY") if report.quick else QUESTIONS:
         task = f"table 2, {question}"
@@ -153,10 +153,11 @@ def add_quality(report: Report, task: str, contender: str, actual: dict[str, flo
 
 
 def figure_2(report: Report) -> None:
-    """How much faster two threads are than one, against the size of a sample: wall time of 20 rounds.
+    """Speed-up of two threads over one, by the wall time of 20 rounds, against the size of a sample.
 
-    The paper has up to 8 processors, and reaches 7 times at samples of 1,000. The machine of these figures
-    has two, and other work ran on it; examples are 50,000 boundaries instead of answers of Yahoo.
+    The paper has up to 8 processors, and reaches a speed-up of 7 with samples of 1,000. The machine of these
+    figures has two processors, and other programs ran on it. The examples are 50,000 boundaries instead of
+    answers of Yahoo.
     """
     problem = problem_of(10 if report.quick else 50)
     for size in (100, 250, 500, 1000):

@@ -2,11 +2,11 @@
 
     python benchmarks/paper_yoshinaga2009.py [--quick] [--save] ["table 3" ...]
 
-Decisions of a parser of Japanese on the part of the Kyoto corpus that can be read by all (bunsetsu_kyoto:
-293,269 decisions to train on, 112,788 to answer), with 31.6 features each where the paper's have 27.3. Tries
-are grown from the training decisions, where the paper has 40 million of another corpus: ours are smaller.
-Times are those of one decision; the paper's milliseconds per sentence are divided by its 12.16 decisions.
-Models are trained once and kept in `build/benchmarks`; tables and figures share what was measured.
+The data are decisions of a Japanese parser on the free part of the Kyoto corpus (bunsetsu_kyoto: 293,269
+training and 112,788 test decisions). They have 31.6 features each; those of the paper have 27.3. Our tries
+grow from the training decisions; those of the paper grow from 40 million decisions of another corpus, and are
+larger. Times are per decision; the paper's milliseconds per sentence are divided by its 12.16 decisions.
+Models are trained once and kept in `build/benchmarks`; tables and figures share measurements.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ TRIES = {"trie S": 1024, "trie M": 32, "trie L": 1}
 THRESHOLDS = (0.001, 0.002, 0.003)
 ANSWERED = {False: None, True: 10_000}
 ROUNDS = {False: 3, True: 2}
-MEASURED_ON = 20_000  # training decisions by which "auto" chooses its tables
+MEASURED_ON = 20_000  # number of training decisions on which "auto" chooses its tables
 LOGISTIC = {1: 1.0, 2: 0.3}  # C of each degree
 LOGISTIC_ROWS = 60_000
 FRACTIONS = (1024, 256, 64, 16, 4, 1)
@@ -49,7 +49,7 @@ def task_of(degree: int) -> Task:
 
 @cache
 def log_linear(degree: int) -> Task:
-    """An l1-regularised log-linear model of some of the training decisions."""
+    """Return an l1-regularised log-linear model, trained on some of the training decisions."""
     task = task_of(1)
     path = CACHE / f"bunsetsu-l1-d{degree}.uk"
     if not path.exists():
@@ -82,7 +82,7 @@ def engine_of(task: Task) -> str:
 
 @dataclasses.dataclass(frozen=True)
 class Setting:
-    """A model of the paper's, and how its weights are kept."""
+    """A model of the paper, and the engine and options to compile it with."""
 
     task: Task
     engine: str
@@ -95,7 +95,7 @@ class Setting:
 
 
 def setting(name: str) -> Setting:
-    """Of a model by the paper's name for it: "SVM-HKE, degree 3, 0.001" has a threshold."""
+    """Return the setting of a model, given its name in the paper, such as "SVM-HKE, degree 3, 0.001"."""
     kind, degree, *threshold = name.split(", ")
     number = int(degree.removeprefix("degree "))
     task = log_linear(number) if kind == "l1-LLM" else task_of(number)
@@ -116,11 +116,11 @@ _MEASURED: dict[str, Measured] = {}
 
 
 def measured(report: Report, name: str) -> Measured:
-    """Measured once, for all tables and figures."""
+    """Return the times of a model, which is measured once for all tables and figures."""
     if name not in _MEASURED:
         model = setting(name)
         result = Measured(microseconds(report, model.compiled(), model.task.rows), {})
-        # Grown once, with all prefixes; nodes are then taken away.
+        # The trie is grown once, with all prefixes, and then pruned to smaller sizes.
         fast = model.compiled(trie=model.task.source, trie_nodes=ALL_PREFIXES)
         prefixes = fast.trie.nodes
         fractions = {*TRIES.values(), *(QUICK_FRACTIONS if report.quick else FRACTIONS)}
@@ -144,11 +144,12 @@ PRINTED_MODELS = {
 
 
 def table_2(report: Report) -> None:
-    """Models: conjunctions that have a weight, those of them in a decision at most, and accuracy.
+    """Models: conjunctions with a weight, conjunctions of a decision, and accuracy.
 
-    The paper's accuracy is that of dependencies found by the whole parser, ours that of single decisions. Its
-    conjunctions of a decision are those that have a weight, ours all that the features of a decision have.
-    Log-linear models are trained on 60,000 decisions; that of degree 3 is left out, as it takes too long.
+    The paper's accuracy is that of dependencies found by the whole parser, ours that of single decisions. The
+    paper counts the conjunctions of a decision that have a weight; we count all conjunctions of its features.
+    Log-linear models are trained on 60,000 decisions. Degree 3 is left out for them, because it takes too
+    long.
     """
     for name, task in models(report):
         lengths = np.diff(task.rows.indptr)
@@ -206,7 +207,7 @@ def add_times(report: Report, table: str, name: str) -> None:
 
 
 def add_auto(report: Report, degrees: Sequence[int]) -> None:
-    """The tables that compile measures to be the fastest; all degrees take turns."""
+    """Measure the tables that `compile` finds to be the fastest; all degrees take turns."""
     rows = task_of(1).rows[: ANSWERED[report.quick]]
     works: dict[str, Callable[[], Any]] = {}
     for degree in degrees:
@@ -228,10 +229,10 @@ def add_auto(report: Report, degrees: Sequence[int]) -> None:
 def table_3(report: Report) -> None:
     """Exact answers: microseconds of a decision, by an index (PKI), by weights, and with tries.
 
-    Tries S, M and L have 1/1024, 1/32 and all of the prefixes. Weights are split into common and rare
-    features (engine="split"), as all conjunctions of degree 3 would take gigabytes. "auto" are the tables
-    that compile measures to be the fastest on training decisions; "to degree 1" compares them, and the
-    fastest of the paper's columns, which has one digit at degree 1, with those of degree 1.
+    Tries S, M and L have 1/1024, 1/32 and all of the prefixes. Only conjunctions of common features are
+    stored (engine="split"), because all conjunctions of degree 3 would take gigabytes. "auto" are the tables
+    that `compile` finds to be the fastest on training decisions. "fastest, to degree 1" is the ratio of the
+    fastest time to that of degree 1: of "auto", and of the paper's columns (with one digit at degree 1).
     """
     degrees = (1, 2) if report.quick else (1, 2, 3)
     for degree in degrees:
@@ -248,8 +249,8 @@ def table_3(report: Report) -> None:
 def table_4(report: Report) -> None:
     """Fewer weights: conjunctions dropped below a threshold (SVM-HKE, approximate), and log-linear models.
 
-    The log-linear models are those of table 2; the paper's of degree 3, 11.6 times as fast with its trie, is
-    left out.
+    The log-linear models are those of table 2. The paper's model of degree 3, which its trie makes 11.6 times
+    as fast, is left out.
     """
     for threshold in () if report.quick else THRESHOLDS:
         add_times(report, "table 4", f"SVM-HKE, degree 3, {threshold:g}")
@@ -302,9 +303,7 @@ def figure_5(report: Report) -> None:
 
 
 def figure_6(report: Report) -> None:
-    """Time of a decision against the size of the trie: log-linear models, of degrees 1 and 2 instead of
-    3.
-    """
+    """Time of a decision against the size of the trie: log-linear models of degrees 1 and 2, not of 3."""
     for degree in (1,) if report.quick else (1, 2):
         curve(report, "figure 6", f"l1-LLM, degree {degree}")
 

@@ -1,14 +1,14 @@
 """The tables and figures of the five papers, measured again, on the pages of docs/papers.
 
     make papers                              # measure all of them, then write the pages
-    make papers QUICK=1                      # small sizes, for minutes
+    make papers QUICK=1                      # small sizes, in minutes
     python benchmarks/paper_chang2010.py [--quick] [--save] ["table 5" ...]      # some of one paper
     python benchmarks/papers.py              # write the pages from the figures in benchmarks/results
 
 Each paper is a benchmark of its own, `paper_*.py`. Its tasks are tables and figures of the paper, one
-function each; the text of the function says what differs from the paper and stands above the numbers. The
-paper's own numbers are contenders, named after the paper: their ratio to ours, in brackets, is one of two
-machines fifteen years apart.
+function each. The docstring of the function lists the differences from the paper, and is shown above the
+numbers. The paper's own numbers are contenders, named after the paper; their ratios to ours, in brackets,
+compare machines that are fifteen years apart.
 """
 
 from __future__ import annotations
@@ -98,10 +98,7 @@ def format_figures(paper: Paper, task: str, figures: list[Figure], name: str) ->
 
 
 def write(name: str, results: Path = RESULTS) -> None:
-    """Replace the figures on the page of a paper.
-
-    Of several machines: those of a whole run, and of those the latest.
-    """
+    """Replace the figures on the page of a paper by the latest ones, if possible those of a whole run."""
     stored = [read(path) for path in sorted(results.glob(f"*/paper_{name}.json"))]
     if not stored:
         print(f"  {name}: no figures; run benchmarks/paper_{name}.py --save")

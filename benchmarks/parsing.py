@@ -1,14 +1,15 @@
 """Parsers: accuracy, training, speed.
 
-CPU seconds of one thread unless a unit says otherwise; speeds are those of the best round with the text read
-and the model loaded. Scores are those of the dev parts, unless a task says test.
+CPU seconds are those of one thread unless a unit says otherwise. Speeds are those of the best round, with the
+text read and the model loaded. Scores are those of the dev parts, unless a task says test.
 
 - "English": the arc-eager parser on UD EWT with gold tags.
-- "kyoto-reading", "wac": Japanese dependencies, as Yoshinaga & Kitsuregawa (2009) parse them. Its engines
-  and tries are compared by paper_yoshinaga2009.py.
+- "kyoto-reading", "wac": Japanese dependencies, as Yoshinaga & Kitsuregawa (2009) parse them. Its engines and
+  tries are compared by paper_yoshinaga2009.py.
 - "raw text": text to trees on the test parts, beside UDPipe: parsing_text.py.
-- "tags": parts of speech, features and lemmas of gold words, by a tagger as it comes; and with clusters.
-- "text": throughput on text that nobody annotated, and prefix tries grown from it.
+- "tags": parts of speech, features and lemmas of gold words, by the default tagger and by a tagger with
+  clusters.
+- "text": throughput on unannotated text, and prefix tries grown from it.
 
     UNKERNEL_DATA=/where/the/data/is python benchmarks/parsing.py [--quick] [--save] [task ...]
 """

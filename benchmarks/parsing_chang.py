@@ -1,9 +1,10 @@
 """The parsers of Table 10 of Chang et al. (2010), for paper_chang2010.py: linear, of degree 2, and LIBSVM's.
 
-As there: the templates of Table 8, labels predicted apart from moves, and a classifier for each tag of the
-next word. LIBSVM (scikit-learn's copy of it) learns from the very rows that ours learns from, with the same
-kernel (x'z + 1)^2: one class against another, as it does, for its own times; and one class against the rest,
-compiled by us, for its accuracy, as a parser needs one score per class.
+As in the paper, the templates are those of Table 8, labels are predicted separately from moves, and each tag
+of the next word has its own classifier. LIBSVM (scikit-learn's copy of it) learns from the same rows as ours,
+with the same kernel (x'z + 1)^2. Its times are those of its usual scheme, one class against another. Its
+accuracy is that of one class against the rest, compiled by unkernel, because a parser needs one score per
+class.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""English: the parser as it comes, and its speed on text that nobody annotated."""
+"""English: the default parser, and its speed on unannotated text."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def usual_upos(bank: Treebank) -> dict[str, str]:
 
 
 def tagged_text(lines: int, upos: dict[str, str]) -> Treebank:
-    """Return the first sentences of the text; tags that the treebank does not have become X."""
+    """Return the first sentences of the text; tags that do not occur in the treebank become X."""
     forms, tags = [], []
     for words in itertools.islice(tagged_words(), lines):
         forms.append([form for form, _ in words])
@@ -127,10 +127,10 @@ def throughput(report: Report, task: str, parser: ArcEagerParser, words: Treeban
 
 
 def tries(report: Report, task: str, first: ArcEagerParser, bank: Treebank, parsed: Treebank) -> None:
-    """Of the classifier of moves: its own engine, and tables with tries grown from decisions of parsed text.
+    """Measure the classifier of moves with its own engine, and with tries from decisions on parsed text.
 
-    Decisions are to be had of sentences that a parser learnt from alone: so another one learns from the
-    treebank and from what the first one made of the text.
+    A parser lists only the decisions of its training sentences. A second parser therefore learns from the
+    treebank and from the sentences that the first one has parsed.
     """
     combined = read_conllu(io.BytesIO(bank.to_bytes().rstrip(b"\n") + b"\n\n" + parsed.to_bytes()))
     parser, dev = ArcEagerParser().fit(combined), corpus(TREEBANK, "dev")

@@ -1,4 +1,4 @@
-"""Japanese dependencies: accuracy, training and speed of the parser as it comes, of degrees 1 to 3."""
+"""Japanese dependencies: accuracy, training and speed of the default parser, of degrees 1 to 3."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def japanese(
     sentences: int | None = None,
     learner: str = "svm",
 ) -> None:
-    """SVMs, or with ``learner="logistic"`` the l1-LLM of Yoshinaga & Kitsuregawa (2009)."""
+    """Measure SVMs or, with ``learner="logistic"``, the l1-LLM of Yoshinaga & Kitsuregawa (2009)."""
     train, answered = corpus(dataset, "train", sentences), corpus(dataset, part)
     parsers: dict[str, Any] = {}
     for degree in degrees:

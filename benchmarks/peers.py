@@ -1,13 +1,13 @@
-"""The peers that are measured: their versions, where they come from, and how to have them here.
+"""List the peers of the benchmarks with their versions and sources, and install or build them.
 
-    python benchmarks/peers.py                # list them, and which are here
-    python benchmarks/peers.py --install      # install wheels, download and build what a script can build
+    python benchmarks/peers.py                # list all peers, and whether they are installed
+    python benchmarks/peers.py --install      # install wheels, and download and build programs
 
-Wheels come from the package index that pip uses. Programs are put into the folder that UNKERNEL_PEERS names,
-build/peers by default, where the benchmarks look for them. What has no release that a script could build is
-listed with its source: build it by hand, and put the program there under the name in the list. A peer that is
-not here is left out of the benchmarks, and the page of results says so. Mind the licences: SVMlight and its
-kin are for scientific use only.
+Wheels come from the package index that pip uses. Programs are put into the folder that UNKERNEL_PEERS names
+(by default build/peers), where the benchmarks look for them. If a program has no release that a script could
+build, the list gives its source: build it by hand, and put it into this folder under the listed name. Peers
+that are missing are left out of the benchmarks, and the page of results lists them. Observe the licences:
+SVMlight and the programs based on it are for scientific use only.
 """
 
 from __future__ import annotations

@@ -1,14 +1,14 @@
-"""What PolySVC chooses: storages beside scikit-learn's SVC, and ways to finish beside each of them alone.
+"""Choices of PolySVC: storages beside scikit-learn's SVC, and methods that finish training beside each other.
 
-Three kinds of tasks:
+There are three kinds of tasks:
 
-- few rows with long maps (digits, wide dense data): training beside ``sklearn.svm.SVC``, which solves one
-  against one, at the default tolerances of both;
-- w8a and a hard small problem: seconds, memory and the certified gap by default settings;
-- ``choice-..``: thirty problems, each trained by "auto" and by sweeps, kernel space and second order alone,
-  to a gap of 1e-3. The figure "auto / best" is the time of "auto" over that of the best of all.
+- few rows with many conjunctions each (digits, wide dense data): training beside ``sklearn.svm.SVC``, which
+  trains one class against another, at the default tolerances of both;
+- w8a and a hard small problem: seconds, memory and the certified gap with default settings;
+- ``choice-...``: thirty problems, trained to a gap of 1e-3 with "auto", and with each method alone (sweeps,
+  kernel space and second order). "auto / best" is the time of "auto", divided by the shortest time of all.
 
-Each training is a process of its own.
+Each training runs in a process of its own.
 
     UNKERNEL_DATA=/where/the/data/is python benchmarks/poly_choices.py [--quick] [--save] [task ...]
 """

@@ -32,6 +32,7 @@ def latency_microseconds(predict, X, rows=200) -> float:
 
 
 def judge(report, predict, X, y) -> dict:
+    """Add the accuracy and the times of predictions to a report."""
     predict(X[:1000])
     predicted, _, seconds = timed(lambda: predict(X))
     report["accuracy"] = 100 * float(np.mean(predicted == y))

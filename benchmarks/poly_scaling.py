@@ -3,12 +3,13 @@
     UNKERNEL_DATA=/where/the/data/is python benchmarks/poly_scaling.py [--quick] [--save] [TASK ...]
 
 - "arc_eager-d2": decisions of a parser (arc_eager_ewt) with all their 57,109 features, in a random order that
-  is the same for all sizes, kernel (x'z + 1)^2, C 0.01, one thread. "slope" is that of the logarithm of the
-  time from the size before to this one: 1 is linear in the rows.
+  is the same for all sizes; kernel (x'z + 1)^2, C 0.01, one thread. "slope" is the slope of the logarithm of
+  the time against the logarithm of the number of rows, between the previous size and this one: 1 means that
+  the time is linear in the rows.
 - "a9a against rows": census data, kernel (x'z / 32 + 1)^2, C 8, beside scikit-learn's SVC and LIBLINEAR on
-  the expanded rows, whose expansion is part of its time. Each stops by its own rule, with the tolerance that
-  it has by default: a certified gap of 0.001 for PolySVC. SVC is not asked beyond 10,000 rows, as its time
-  grows with the square of their number.
+  expanded rows, whose time includes the expansion. Each stops by its own rule at its default tolerance: a
+  certified gap of 0.001 for PolySVC. SVC gets at most 10,000 rows, because its time grows with the square of
+  their number.
 
 Sizes and contenders take turns, and the best of their times counts.
 """

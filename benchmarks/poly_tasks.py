@@ -67,6 +67,7 @@ def expand(X: sparse.csr_matrix, gamma: float) -> sparse.csr_matrix:
 
 
 def _expand_rows_of_size(X, gamma, n, m, rows, offsets, keys, values):
+    """Write the keys and values of the given rows, which have `m` features each, to their places in phi."""
     first, second = np.triu_indices(m)
     factor = np.where(first == second, gamma, np.sqrt(2) * gamma)
     for chunk in np.array_split(rows, max(1, len(rows) * (m + 1) ** 2 // 50_000_000)):
@@ -81,6 +82,7 @@ def _expand_rows_of_size(X, gamma, n, m, rows, offsets, keys, values):
 
 
 def _renumber(keys, possible):
+    """Return keys below `possible` renumbered without gaps, and the number of distinct keys."""
     if possible > 100_000_000:
         distinct, columns = np.unique(keys, return_inverse=True)
         return columns.astype(np.int32), len(distinct)

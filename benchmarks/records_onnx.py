@@ -1,9 +1,9 @@
 """Records, one at a time: scikit-learn's pipelines, the same under ONNX Runtime, and the same compiled.
 
 Adult: 14 columns, one-hot categories, numbers by intervals; CLINC150: a sentence, tf-idf of words and pairs
-of words, 150 intents. All three get the same raw records, one after the other, in turns, and give a label;
-the figures say how many labels are scikit-learn's. ONNX Runtime gets arrays that are made of a record inside
-the timed part, as it takes nothing else. scikit-learn is asked about 20 records, each a frame of one row.
+of words, 150 intents. All three get the same raw records, one after the other, and return labels; they take
+turns. The tables show the share of labels that equal scikit-learn's. ONNX Runtime takes only arrays, so its
+time includes making arrays from a record. scikit-learn gets 20 records, each as a frame of one row.
 
     UNKERNEL_DATA=/where/the/data/is python benchmarks/records_onnx.py [--quick] [--save] [task ...]
 """

@@ -1,11 +1,12 @@
-"""Compare new figures with those that are kept: ratios to peers, and not times, since machines differ.
+"""Compare new figures with saved ones: ratios to peers instead of times, because machines differ.
 
     python benchmarks/regressions.py build/benchmarks/quick
 
-For each task, figure and peer that both have, the ratio of our time to the peer's is compared. It ends with 1
-if a ratio is worse by more than a quarter, beyond what the runs of both spread. Of times without a peer
-nothing is said. Megabytes and counts (of passes, weights, ...) are compared as they are, and shares in %
-must not fall by more than a point. Figures of other units, as certified gaps, are not judged.
+For each task, figure and peer in both sets of figures, the ratio of our time to the peer's time is compared.
+The program exits with 1 if a ratio is worse by more than a quarter plus the spread of the runs. Times without
+a peer are not compared. Megabytes and counts (of passes, weights and so on) are compared directly, and
+percentages must not fall by more than one point. Figures in other units, such as certified gaps, are not
+compared.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
-// What this machine can do at most, and loops that cannot be timed from Python; roofline.py calls it.
+// Measures the limits of this machine, and loops that cannot be timed from Python. roofline.py calls it.
 //
 //   roofline machine               bandwidth, random reads and updates by the size of the memory, arithmetic
-//   roofline replay FILE BYTES     reads, and adds to, entries of BYTES at the places that a file lists: the
+//   roofline replay FILE BYTES     reads and updates of entries of BYTES at the places that a file lists: the
 //                                  plainest loop that touches the same memory in the same order
 //   roofline rows FILE DEGREE      visits of dual coordinate descent and passes over condensed rows
 //
-// Prints lines `name value`; times are nanoseconds of processor time, the best of several runs. Files are in
-// the byte order of the machine: places as 4-byte numbers; rows as their number, that of features, offsets (8
-// bytes each) and columns (4 bytes).
+// Prints lines `name value`; times are nanoseconds of processor time, the best of several runs. Files have
+// the byte order of the machine. Places are 4-byte numbers. Rows are stored as the number of rows, the number
+// of features, offsets (8 bytes each) and columns (4 bytes each).
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -33,7 +33,7 @@ namespace {
 
 using namespace unkernel;
 
-double sink = 0.0;  // results go here, so that no loop is dropped
+double sink = 0.0;  // receives all results, so that the compiler drops no loop
 
 double nanoseconds() {
   timespec now{};
@@ -41,7 +41,7 @@ double nanoseconds() {
   return 1e9 * static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec);
 }
 
-// The least time of several runs.
+// Returns the shortest time of several runs.
 template <class Work>
 double best(int runs, const Work& work) {
   double least = std::numeric_limits<double>::infinity();
@@ -53,6 +53,7 @@ double best(int runs, const Work& work) {
   return least;
 }
 
+// Returns the shortest time of `rounds` calls.
 template <class Work>
 double repeated(std::size_t rounds, const Work& work) {
   return best(7, [&] {
@@ -97,7 +98,7 @@ void measure_memory() {
     const auto part = std::span<const double>(table).first(entries);
     const std::size_t repeats = std::max<std::size_t>(1, (std::size_t{1} << 25) / bytes);
     const double reading = repeated(repeats, [&] { sink += sum_of(part); });
-    // As many places as fit beside a small table, and enough to touch all of a large one.
+    // The places fit into the cache beside a small table, and touch all of a large table.
     std::vector<std::uint32_t> places(std::clamp<std::size_t>(entries, 1 << 12, 1 << 21));
     for (auto& place : places) place = random.below(static_cast<std::uint32_t>(entries));
     const auto view = std::span<const std::uint32_t>(places);
@@ -118,7 +119,8 @@ constexpr std::size_t vector_bytes = 32;
 constexpr std::size_t vector_bytes = 16;
 #endif
 
-// Operations per ns; a fused multiplication and addition counts as two. Twelve sums hide how long each takes.
+// Returns the operations per ns; a fused multiplication and addition counts as two. Twelve independent sums
+// hide the latency of each operation.
 template <class Number>
 double fused_speed() {
   using Vector [[gnu::vector_size(vector_bytes)]] = Number;
@@ -136,8 +138,7 @@ double fused_speed() {
   return 2.0 * static_cast<double>(steps * sums * (vector_bytes / sizeof(Number))) / spent;
 }
 
-// Bytes per ns of a loop that looks at one byte of a text after the other: a load, a subtraction, an
-// addition.
+// Returns the bytes per ns of a loop that reads a text byte by byte: a load, a subtraction and an addition.
 double byte_speed() {
   std::vector<unsigned char> text(1 << 16);
   Random random(2);
@@ -148,7 +149,7 @@ double byte_speed() {
       for (std::size_t i = 0; i < text.size(); i += 8) {
         for (std::size_t lane = 0; lane < 8; ++lane) {
           std::uint64_t digit = text[i + lane] - std::uint64_t{'0'};
-          asm volatile("" : "+r"(digit));  // or the compiler would look at many at once
+          asm volatile("" : "+r"(digit));  // keeps the compiler from reading many at once
           number += digit;
         }
       }
@@ -167,6 +168,7 @@ void measure_machine() {
 
 // --- The same places in the plainest loop ---------------------------------------------------------------
 
+// Reads the next `count` numbers.
 template <class Number>
 std::vector<Number> rest_of(std::ifstream& file, std::size_t count) {
   std::vector<Number> numbers(count);
@@ -220,7 +222,7 @@ poly::DistinctRows rows_of(const char* path) {
   return poly::distinct_examples(view, std::span<const std::int32_t>(classes), {}, 1);
 }
 
-// All rows once, blocks of a thousand neighbours in a random order each, as the solver does.
+// Returns all rows in the order of the solver: blocks of 1,024 neighbours, each in a random order.
 std::vector<std::int32_t> shuffled(std::int64_t rows) {
   std::vector<std::int32_t> order(static_cast<std::size_t>(rows));
   std::iota(order.begin(), order.end(), 0);
@@ -244,7 +246,7 @@ void measure_rows(const char* path, int degree) {
   print("pass",
         best(7, [&] { passes.dots(0, rows, weights.data(), scores.data()); }) / static_cast<double>(rows));
   sink += scores[0];
-  // With a tiny cost every row makes one step, to its bound.
+  // With a tiny cost, every row makes a single step, to its bound.
   solve::Coordinates fresh(static_cast<std::size_t>(rows));
   for (std::int64_t i = 0; i < rows; ++i) {
     auto& coordinate = fresh[static_cast<std::size_t>(i)];

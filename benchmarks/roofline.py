@@ -1,34 +1,35 @@
 """Inner loops against the limits of the machine.
 
-A small program (roofline.cpp) measures what one core does at most: bytes in sequence, random reads and
-updates of numbers by the size of the memory that they are spread over, fused multiplications and additions in
-vectors, bytes of text one by one. For each loop, what one step must do is counted: bytes that are read in
-sequence, numbers that are read or changed at places all over a table, arithmetic operations. Each of these
-takes some time at least; the longest is the limit, since a processor can do all of them at once. Random reads
-are not estimated: the program reads the very places, in the same order, in the plainest loop that there is
-(`sum += table[place]`). "share of the limit" is 1 for a loop that leaves nothing to gain; it can be above 1
-where an engine finds a way to read less than what is counted. Where a share is below one half, the list says
-what the count leaves out and what we suppose to be the reason; no processor events were recorded.
+A small program (roofline.cpp) measures the limits of one core: the speed of reading bytes in sequence, the
+time of random reads and updates of numbers by the size of the memory that contains them, the speed of fused
+multiplications and additions in vectors, and the speed of reading text byte by byte. For each loop, the
+necessary operations of one step are counted: bytes read in sequence, numbers read or changed at random places
+of a table, and arithmetic operations. Each kind of operation takes a minimum time. The longest of these times
+is the limit, because a processor can do all kinds at once. Random reads are not estimated: the program reads
+the same places in the same order, in the plainest possible loop (`sum += table[place]`). "share of the limit"
+is 1 for a loop that cannot be improved; it can be above 1 if an engine reads less than is counted. Where the
+share is below one half, the list names the work that is not counted, and the reason that we suppose; no
+processor events were recorded.
 
 - "DCD visit": one row of dual coordinate descent, its score and its step, on condensed rows of pairs of
-  features (`arc_eager_ewt`): random reads and updates of one table. About one half: the step of a row is
-  known only when its score is, and the score of the next row has to wait for that step.
+  features (`arc_eager_ewt`): random reads and updates of one table. About one half: the step of a row depends
+  on its score, and the score of the next row has to wait for this step.
 - "condensed pass": scores of the same rows in the order in which they are stored.
-- "expanded score": a row of `a9a` by the expanded engine; all singles, pairs (and triples) are counted, while
-  fused features make one read of several. Below half at degree 2: its hundred reads are all from the nearest
-  caches, and the features of a row are renumbered and sorted first, which the count leaves out.
-- "dense RBF": one kernel value. Below half: the limit is that of fused multiplications and additions, while
-  ours are not fused, so that all instruction sets give the same bits. Unfused ones reach one half at most.
-- "trees' delta": one production that two trees share while a kernel matrix is made: one update of a row of
-  the matrix. Far below half: where children are equal, too, they have to be found, multiplied and added,
-  which depends on the trees and is not counted.
+- "expanded score": a row of `a9a` by the expanded engine. All single features, pairs (and triples) are
+  counted, although fused features turn several reads into one. Below half at degree 2: its hundred reads are
+  all from the nearest caches, and renumbering and sorting the features of a row is not counted.
+- "dense RBF": one kernel value. Below half: the limit is that of fused multiplications and additions. Ours
+  are not fused, so that all instruction sets give the same bits, and can reach at most one half.
+- "trees' delta": one production that two trees share, in the computation of a kernel matrix: one update of a
+  row of the matrix. Far below half: equal children also have to be found, multiplied and added; this work
+  depends on the trees, and is not counted.
 - "one-slack pass": one entry of a row: scores of all rows, and the sum of rows, as each cut needs.
-- "svmlight read": one byte of text. Far below half: the limit is that of looking at each byte once, while the
-  reader finds where numbers end, which is hard to predict, checks, converts and stores them, and hands the
-  matrix to Python.
-- "parser step": one decision of the arc-eager parser with its label, features included. Far below half:
-  features are made of words and tags and looked up first, which the count leaves out, and a decision has to
-  wait for the one before, while the reads of the limit wait for nothing.
+- "svmlight read": one byte of text. Far below half: the limit is that of looking at each byte once. The
+  reader also finds the ends of numbers, which are hard to predict, checks, converts and stores the numbers,
+  and hands the matrix to Python.
+- "parser step": one decision of the arc-eager parser and its label, including features. Far below half:
+  making features from words and tags, and looking them up, is not counted. A decision also has to wait for
+  the previous one, whereas the reads of the limit wait for nothing.
 
     UNKERNEL_DATA=/where/the/data/is python benchmarks/roofline.py [--quick] [--save] [task ...]
 """

@@ -1,10 +1,10 @@
-"""Run every benchmark, compare with the figures that are kept, keep the new ones, and make the page anew.
+"""Run all benchmarks, compare their figures with the saved ones, save the new ones, and update the page.
 
     python benchmarks/run.py [--quick] [BENCHMARK ...]          # what `make bench` does
 
-`--quick` runs small tasks and few rounds, for minutes; it keeps figures only where those of a whole run are
-not there. A benchmark that fails is named at the end, and the others go on. Ends with 1 if one failed, or if
-a figure is worse than the kept one (see regressions.py).
+`--quick` runs small tasks and few rounds, which takes minutes; its figures never replace those of a whole
+run. Benchmarks that fail are listed at the end. The program exits with 1 if a benchmark failed, or if a
+figure is worse than the saved one (see regressions.py).
 """
 
 from __future__ import annotations

@@ -1,17 +1,17 @@
 """Serving: Adult's records over HTTP, one worker and one machine, against other servers of the same pipeline.
 
-All have OneHotEncoder, KBinsDiscretizer and LogisticRegression, answer with the label and the probabilities,
-and are asked by wrk over connections that stay open, in turns. Ours is also asked with conjunctions of degree
-2 in the place of the linear model.
+All servers have the same pipeline of OneHotEncoder, KBinsDiscretizer and LogisticRegression, and return the
+label and the probabilities. wrk sends requests over connections that stay open. Our server is also measured
+with a model of conjunctions of degree 2.
 
 - "one": a record per request: requests per second, the CPU time of the server, and the 99th percentile of the
-  latency, also at half of the load that was reached.
+  latency at full load and at half of this load.
 - "batch": a list of 1,000 records per request.
 - "lines": JSON lines, streamed in and out.
 
-Peers: FastAPI with scikit-learn, MLServer's runtime for scikit-learn, and ONNX Runtime under the server that
-we use, uvicorn. A machine that does other work at the same time gives times that mean little; the CPU time
-suffers least.
+The peers are FastAPI with scikit-learn, MLServer's runtime for scikit-learn, and ONNX Runtime under uvicorn,
+the server that we use. If other programs run at the same time, latencies mean little; CPU times are affected
+least.
 
     UNKERNEL_DATA=/where/the/data/is python benchmarks/serve.py [--quick] [--save] [task ...]
 """

@@ -1,11 +1,11 @@
 """Training l1-regularised models of degree 2: CPU time, non-zeros and accuracy, beside LIBLINEAR.
 
-LIBLINEAR's `-s 5` (squared hinge) and `-s 6` (logistic) get the matrix expanded, all monomials with their
-constants as eq. (4) of Chang et al. has them: their time is that of `train` alone, and what the expansion
-took is apart. Ours is that of `fit`, from the raw rows to the finished model. Both run at a ladder of
+LIBLINEAR's `-s 5` (squared hinge) and `-s 6` (logistic) get the expanded matrix: all monomials with the
+constants of eq. (4) of Chang et al. Their time is that of `train` alone; the time of the expansion is given
+separately. Our time is that of `fit`, from the raw rows to the finished model. Both run at a ladder of
 tolerances; the time to a gap of g is that of the quickest run whose primal objective is within a factor 1 + g
-of the optimum, which a long run of ours certifies from below. Non-zeros and accuracy are those of the best
-objective.
+of the optimum, which a long run of ours certifies from below. Non-zeros and accuracy are those of the run
+with the best objective.
 
     UNKERNEL_DATA=/where/the/data/is python benchmarks/sparse.py [--quick] [--save] [task ...]
 """
@@ -31,8 +31,8 @@ BASES = TASKS | {"kyoto": Task("kyoto", "bunsetsu_kyoto", 1.0, 1.0, (1.0,))}
 class SparseTask:
     """A base task with the loss and the C of a sparse model.
 
-    The optimum is that of a run to the tolerance `certain`; of both parts the first `rows` count, all if
-    that is 0.
+    A run to the tolerance `certain` gives the optimum. Training and test use the first `rows` rows; 0 means
+    all rows.
     """
 
     dataset: str

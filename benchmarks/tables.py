@@ -1,15 +1,16 @@
 """Tables: first models of 23 tables, with defaults, beside boosting, linear models and forests.
 
 The tables come from packages of the index, from scikit-learn and from the folder of data; `tables_data.py`
-says which columns are left out, and why. A published split is used where there is one; otherwise a seed draws
-a quarter of the rows for the test. No contender sees the test part, and none is tuned by us: all have their
-defaults, one thread and 15 minutes. Categories go to boosters as categories, to the linear model
-as one-hot columns; texts become tf-idf of words, but CatBoost and ours take them as such.
+lists the columns that are left out, with reasons. Published splits are used where they exist; otherwise a
+quarter of the rows, drawn with a fixed seed, is the test part. No contender sees the test part, and none is
+tuned: all have their defaults, one thread and 15 minutes. Boosters get categories as categories, and the
+linear model as one-hot columns. Texts become tf-idf of words, except for CatBoost and ours, which take texts
+directly.
 
-"error" is the log loss for classes, and for numbers the root of the mean squared error divided by the
-standard deviation of the test's targets. "training" counts encoding and, of ours, compiling. "one record" is
-the median CPU time from a dict (ours) or from a frame of one row (others) to the probabilities or the number.
-"stored" is the size of our file, or of the pickle of encoder and model.
+"error" is the log loss for classes; for numbers, it is the root of the mean squared error, divided by the
+standard deviation of the targets of the test part. "training" includes encoding and, for ours, compiling.
+"one record" is the median CPU time from a dict (ours) or from a frame of one row (others) to the
+probabilities or the number. "stored" is the size of our file, or of the pickle of encoder and model.
 
     UNKERNEL_DATA=/where/the/data/is python benchmarks/tables.py [--quick] [--save] [task ...]
 """

@@ -1,7 +1,7 @@
 """The contenders of the benchmark of tables, each with its defaults, in one thread.
 
-Rivals get numbers as they are, categories as their library wants them, and texts as tf-idf of words; CatBoost
-takes texts as such. `Fitted` is what each becomes.
+Rivals get numbers unchanged, categories in the form that their library expects, and texts as tf-idf of words;
+CatBoost takes texts directly. Fitting a contender returns a `Fitted`.
 """
 
 from __future__ import annotations
@@ -46,13 +46,13 @@ class Fitted:
     Attributes
     ----------
     predict : callable
-        From a frame to the probabilities of the classes in sorted order, or to numbers.
+        Returns, for a frame, the probabilities of the classes in sorted order, or numbers.
     predict_one : callable
-        The same of one record, in the form that `records` makes.
+        Returns the same for one record, in the form that `records` makes.
     records : callable
-        From a frame to a list of records.
+        Converts a frame to a list of records.
     stored_bytes : int
-        The size of the model, with its encoder, as it is stored.
+        The size of the stored model and its encoder.
     """
 
     predict: Callable[[pd.DataFrame], np.ndarray]
@@ -72,9 +72,9 @@ class Contender:
     module : str
         The package to import before the clock starts.
     fit : callable
-        From a table and its parts to `Fitted`; it does not look at the test part.
+        Takes a table and its parts, and returns a `Fitted`; it does not use the test part.
     quick : bool
-        Whether a short run has it.
+        Whether short runs measure it.
     takes_texts : bool
         Whether it takes texts, or the sparse rows of their words.
     """
@@ -126,13 +126,13 @@ def of_compiled(table: Table, fast: Any) -> Fitted:
 class TypedColumns:
     """Columns for boosters: numbers, categories by the values of the training part, and tf-idf of texts.
 
-    Without texts, `transform` returns a frame, whose categories are pandas' own. With texts it returns sparse
-    rows, where categories are codes from 1 on, and 0 is a missing or unknown one.
+    Without texts, `transform` returns a frame with the categories of pandas. With texts, it returns sparse
+    rows with codes of categories from 1 on; 0 stands for missing or unknown values.
 
     Parameters
     ----------
     most_values : int, optional
-        Keep only so many of a category's values, the most frequent ones; pool the others.
+        Number of values of a category to keep, the most frequent ones; all others are pooled.
     """
 
     def __init__(self, table: Table, frame: pd.DataFrame, most_values: int | None = None) -> None:
@@ -180,7 +180,7 @@ def wrap_rival(table: Table, model: Any, transform: Callable[[pd.DataFrame], Any
 
 
 def targets(table: Table, parts: Parts) -> np.ndarray:
-    """Return numbers, or the numbers of classes in sorted order, which all libraries take."""
+    """Return the targets as numbers, which all libraries take: classes become indices in sorted order."""
     y = parts.y_train
     return np.unique(y, return_inverse=True)[1] if table.target == CLASSES else y
 

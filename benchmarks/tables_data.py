@@ -5,8 +5,8 @@ a split is published, it is used; otherwise a quarter of the rows, drawn with a 
 class, where there are classes). A large table is cut to `MAX_ROWS` rows, drawn with the same seed.
 
 Numbers are columns of numbers; categories and texts are columns of strings, with None where a value is
-missing. Identifiers such as the number of a school are categories. Rows without a target are left out, as
-are columns that say the target, or that repeat others.
+missing. Identifiers such as the number of a school are categories. Rows without a target are left out, and
+so are columns that reveal the target or repeat other columns.
 """
 
 from __future__ import annotations
@@ -52,9 +52,9 @@ class Table:
     about : str
         The target, in words.
     read : callable
-        Return a frame with a column "target", or the frames for training and test where the split is given.
+        Returns a frame with a column "target", or the frames for training and test if there is a split.
     left_out : dict of str to str
-        Columns that are not used, and why.
+        Columns that are not used, and the reasons.
     texts : tuple of str
         The columns of text.
     """
@@ -68,7 +68,7 @@ class Table:
     texts: tuple[str, ...] = ()
 
     def load(self) -> Parts:
-        """Return both parts. ImportError or FileNotFoundError if the table is not here."""
+        """Return both parts; raise an ImportError or FileNotFoundError if the table is missing."""
         frames = self.read()
         train, test = frames if isinstance(frames, tuple) else self._split(frames)
         return Parts(*self._records(train), *self._records(test))

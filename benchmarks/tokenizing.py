@@ -2,12 +2,12 @@
 
     python benchmarks/tokenizing.py [--quick] [--save] [TASK ...]
 
-"en_ewt_full" and "fr_sequoia" are treebanks of Universal Dependencies. Both sides train on the same treebank
-and choose their best epoch on its dev part: Tokenizer as it comes, and the tokenizer of UDPipe 1
-(udpipe.py) with its default options, without tagger and parser. Then they split the text of the test part:
-that of the comments `# text`, with a blank line before each paragraph, and one blank between other sentences.
-F1 of tokens, sentences and words are those of the CoNLL 2018 shared task. UDPipe trains for tens of minutes,
-once for each treebank, and is left out by --quick.
+"en_ewt_full" and "fr_sequoia" are treebanks of Universal Dependencies. Tokenizer with its defaults, and the
+tokenizer of UDPipe 1 (udpipe.py) with its default options, without tagger and parser, train on the same
+treebank, and choose their best epoch on its dev part. Then they split the text of the test part: that of the
+comments `# text`, with an empty line before each paragraph and one space between other sentences. F1 of
+tokens, sentences and words are those of the CoNLL 2018 shared task. UDPipe trains for tens of minutes, once
+for each treebank, and is left out by --quick.
 """
 
 from __future__ import annotations

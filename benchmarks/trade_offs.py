@@ -1,13 +1,12 @@
-"""What time, memory and accuracy cost each other: points of curves.
+"""Trade-offs of time, memory and accuracy: points of curves.
 
-- "nodes of the trie": the time of a row against nodes of the prefix trie, beside the best engine without one;
-  the trie is grown from the training rows and measured on the test rows, as in figures 3, 5 and 6 of
-  Yoshinaga & Kitsuregawa (2009).
+- "nodes of the trie": the time of a row against the number of nodes of the prefix trie, beside the best
+  engine without a trie. The trie grows from the training rows, and is measured on the test rows, as in
+  figures 3, 5 and 6 of Yoshinaga & Kitsuregawa (2009).
 - "threshold": the time of a row against the threshold below which conjunctions are dropped, and the share of
-  labels that stay.
-- "C": the accuracy, and the number of conjunctions that have a weight, along a path of C: the l1
-  squared-hinge SVM and the l1 log-linear model, beside the l2 SVM, which has one size (Chang et al. 2010,
-  table 7).
+  labels that do not change.
+- "C": the accuracy and the number of conjunctions with a weight, along a path of C, for the l1 squared-hinge
+  SVM and the l1 log-linear model; beside them the l2 SVM, for a single C (Chang et al. 2010, table 7).
 
 `python benchmarks/page.py --figures FOLDER` draws the curves.
 

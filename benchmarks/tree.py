@@ -1,17 +1,19 @@
 """Tree kernels: training, answering, sampled cutting planes, threads, reading and kernel matrices.
 
-Trees are TREC's questions and predicates with their arguments from PropBank (tree_tasks.py), the kernel is
-subset trees with decay 0.4, normalised, and C is 1, unless a task says otherwise; the gap is 1e-3, and one
-thread works. Every training runs in a process of its own, from a file of examples; reading is given apart,
-and memory is that of the whole process.
+Trees are TREC's questions, and predicates with their arguments from PropBank (tree_tasks.py). The kernel is
+subset trees with decay 0.4, normalised, and C is 1, unless a task says otherwise. Training uses one thread,
+and stops at a gap of 1e-3. Every training runs in a process of its own, which reads a file of examples:
+"training" is the time without reading, "from the file" the time with reading, and memory is that of the whole
+process.
 
-SVM-light-TK is measured in turn with ours if it has been built (see peers.py). Its time of training is that
-of the whole process, reading included, so "from the file" is the time of ours with reading; its time of
-answering is without loading the model, and it takes classes one after another.
+SVM-light-TK takes turns with ours if it has been built (see peers.py). Its time of training is that of the
+whole process, including reading. Its time of answering excludes loading the model. It trains and scores
+classes one after another.
 
-"sampled" is table 1 of Severyn & Moschitti (2011): the same cuts, computed in four ways. uSVM compares pair
-by pair, and gets as many rounds as end within some seconds; the time of the others is for the same rounds.
-"threads" compares wall times of one thread and of two. Files of examples are kept in build/benchmarks.
+"sampled" is table 1 of Severyn & Moschitti (2011): the same cuts, computed in four ways. uSVM compares trees
+pair by pair, and runs only as many rounds as it finishes in some seconds; the times of the others are for the
+same number of rounds. "threads" compares wall times of one thread and of two. Files of examples are kept in
+build/benchmarks.
 
     UNKERNEL_DATA=/where/the/data/is python benchmarks/tree.py [--quick] [--save] [task ...]
 """
@@ -225,7 +227,7 @@ def measure_sampled(report: Report, name: str) -> None:
 def usvm_within(
     problem: SampledProblem, size: int, max_rounds: int, seconds: float
 ) -> tuple[int, tuple[Any, float, float]]:
-    """Double the rounds, whose time is about quadratic, while they end within `seconds`; return the last."""
+    """Double the rounds while they end within `seconds`, in about quadratic time; return the last outcome."""
     rounds = min(4, max_rounds)
     outcome = problem.train("usvm", size, rounds)
     while rounds < max_rounds and 4 * outcome[1] <= seconds:

@@ -1,8 +1,9 @@
-"""Ours and SVM-light-TK, each in a process of its own: what it took, what it reached.
+"""Train and evaluate ours and SVM-light-TK, each in a process of its own.
 
-``tree.py`` calls ``train`` in a fresh process, so that peak memory is that of the one thing measured.
-SVM-light-TK is two programs, ``svm_learn`` and ``svm_classify``; their processor time is what the system says
-of the whole process, or (answers) of that process less one that answers a single line.
+``tree.py`` calls ``train`` in a new process, so that the peak memory is that of a single training.
+SVM-light-TK has two programs, ``svm_learn`` and ``svm_classify``. The time of training is the CPU time of the
+whole process. The time of answering is the CPU time of a process for all examples, minus that of a process
+for a single example.
 """
 
 from __future__ import annotations

@@ -1,11 +1,12 @@
-"""What answers of tree kernels are worth: class imbalance, bags of words, all candidates of PropBank.
+"""Quality of tree kernels: class imbalance, bags of words, all candidates of PropBank.
 
 Subset trees with decay 0.4, normalised, C 1, as in tree.py.
 
-- "imbalance" is table 2 of Severyn & Moschitti (2011): positive examples cost j times as much; F1, precision
-  and recall of the positive class, by samples of 100 and of the whole problem.
-- "words": what plain bags do on the same tasks, beside trees; all parameters by five-fold cross-validation on
-  the training part. The score is the accuracy for TREC and F1 for PropBank's boundaries.
+- "imbalance" is table 2 of Severyn & Moschitti (2011): positive examples cost j times as much as negative
+  ones. The tables show F1, precision and recall of the positive class, for training with samples of 100
+  examples and for exact training.
+- "words": bags of words on the same tasks, beside trees. All parameters are chosen by five-fold
+  cross-validation on the training part. The score is the accuracy for TREC, and F1 for PropBank's boundaries.
 - "million": all 1,463,591 candidates, by sampled cuts, on all processors.
 
     UNKERNEL_DATA=/where/the/data/is python benchmarks/tree_quality.py [--quick] [--save] [task ...]

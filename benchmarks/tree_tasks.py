@@ -1,25 +1,25 @@
 """The tasks of the tree benchmark: TREC's questions, and predicates with their arguments from PropBank.
 
 Predicate/argument trees (Moschitti, 2004) are made for every predicate and every *candidate*, a node of the
-constituency tree. Of "The dog chased a cat", the predicate "chased" and the candidate "a cat" give
+constituency tree. In "The dog chased a cat", the predicate "chased" and the candidate "a cat" give
 
     (VP (VBD-P chased) (NP-B (DT a) (NN cat)))
 
-the least tree that joins the two: from their lowest common ancestor one path goes down to the predicate's
-part of speech, marked -P, with its word, and one to the candidate, marked -B, which keeps its whole subtree;
-all that hangs off the two paths is cut away. The candidate "The dog" gives
+This is the smallest tree that joins the two. From their lowest common ancestor, one path leads down to the
+predicate's part of speech, marked -P, with its word; another leads to the candidate, marked -B, which keeps
+its whole subtree. Everything beside these paths is removed. The candidate "The dog" gives
 
     (S (NP-B (DT The) (NN dog)) (VP (VBD-P chased)))
 
-All nodes are candidates, parts of speech and punctuation too, but for
+All nodes are candidates, including parts of speech and punctuation, except for
 
-- the predicate's part of speech and the nodes above it: no tree joins a node with one above it, and what
-  holds the predicate is not its argument;
-- a node that is the only child of another: both are the same words, and the upper one stands for them.
+- the predicate's part of speech and the nodes above it, because a node that contains the predicate is not its
+  argument;
+- only children, because they have the same words as their parents.
 
-A candidate is positive, and has a role, if it is exactly the words of an argument. Arguments that no
-candidate is are left out: 174 of the 81,360 of the training part. It has 1,463,591 candidates, 81,186 of them
-positive, 1:17.
+A candidate is positive, and has a role, if its words are exactly those of an argument. Arguments without such
+a candidate are left out: 174 of the 81,360 arguments of the training part. This part has 1,463,591
+candidates; 81,186 of them are positive (1:17).
 """
 
 from __future__ import annotations

@@ -1,10 +1,11 @@
 """Answering with prefix tries and groups of features, against the same engine without them.
 
-Models are trained once by PolySVC on 0/1 rows, kernel (x'z + 1)^d, and kept in `build/benchmarks`; of degree
-4, which it does not train, the model has the support vectors of degree 3: for speed alone. The trie grows
-from the training rows and answers the test rows. `unkernel.compile` measures all layouts one after the other;
-the times here repeat the best of each kind, interleaved, once for scores and once until the decision is
-certain. pecco takes part if its bench has been built (see engines.py).
+PolySVC trains the models once on 0/1 rows (kernel (x'z + 1)^d); they are kept in `build/benchmarks`. PolySVC
+does not train degree 4: these models have the support vectors of degree 3, and only their speed is of
+interest. The trie grows from the training rows, and is measured on the test rows. `unkernel.compile` measures
+all layouts one after another. For the tables, the best layouts of all kinds are measured again, in turns:
+once for scores, and once for decisions, which stop as soon as the class is certain. pecco is measured if its
+benchmark program has been built (see engines.py).
 
     UNKERNEL_DATA=/where/the/data/is python benchmarks/trie.py [--quick] [--save] [task ...]
 """

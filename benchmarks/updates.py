@@ -2,11 +2,11 @@
 
     python benchmarks/updates.py [--quick] [--save] [TASK ...]
 
-"one update": rows of categories as in log_linear.py; a model of the first rows is updated with a tenth of
-them more. "loss" is the log loss on other rows.
+"one update": rows of categories as in log_linear.py. A model of the first rows is updated with new rows, a
+tenth as many. "loss" is the log loss on other rows.
 
 "stream": every day has rows of the same kind, but the true weights drift, and a few new values appear. Every
-model predicts a day before it learns from it. "loss" is the mean log loss over all days but the first. The
+model predicts a day before it learns from it. "loss" is the mean log loss over all days except the first. The
 contenders are a model of the first day that is never updated, daily updates with several shares to forget,
 fits to all days so far and to the last seven days, and the online learners Vowpal Wabbit (pairs of fields,
 its default rate) and river (logistic regression by stochastic gradients, single values only).

@@ -1,4 +1,4 @@
-"""Rows as text has them, made up: features drawn by Zipf's law, unit length, and a noisy linear target.
+"""Generated rows that resemble text: features drawn by Zipf's law, unit length, and a noisy linear target.
 
 python benchmarks/zipf_rows.py FILE [--gigabytes 4] [--features 100000]     # svmlight text
 """

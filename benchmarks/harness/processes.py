@@ -50,9 +50,9 @@ def result_of(module: str, call: str, *, seconds: float | None = None) -> Any:
 
 
 def result_of_fork(work: Callable[[], Any], *, seconds: float) -> Any:
-    """Return the result of `work`, run in a fork of this process, which shares what is loaded.
+    """Return the result of `work`, run in a fork of this process, which shares its memory.
 
-    `LeftOutError` if it fails, or takes longer.
+    Raise a `LeftOutError` if the work fails, or takes longer than `seconds`.
     """
     context = multiprocessing.get_context("fork")
     receiver, sender = context.Pipe(duplex=False)
@@ -99,7 +99,7 @@ class Ran(NamedTuple):
 
 
 def run_program(command: Sequence[str | Path], *, seconds: float | None = None) -> Ran:
-    """Run a program of another language. `LeftOutError` if it fails or does not end."""
+    """Run a program of another language; raise a `LeftOutError` if it fails or does not end in time."""
     with tempfile.TemporaryFile() as output:
         process = subprocess.Popen(
             [str(word) for word in command], stdout=output, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL
@@ -121,7 +121,7 @@ def run_program(command: Sequence[str | Path], *, seconds: float | None = None) 
 
 
 def program(name: str) -> str:
-    """Return the path of a peer's program. Raises `LeftOutError` if it has not been built."""
+    """Return the path of a peer's program; raise a `LeftOutError` if it has not been built."""
     path = peers_folder() / name
     if not path.exists():
         raise LeftOutError(f"{name} has not been built; see benchmarks/peers.py")

@@ -12,11 +12,11 @@ from importlib import metadata
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-# Threads of peers would count towards their processor time, even those that only wait in a loop. This is for
-# libraries that are loaded later, and for processes that are started.
+# Libraries that are loaded later, and child processes, use one thread: the processor time of peers would
+# include threads that only wait in a loop.
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(name, "1")
-# First words of the names of contenders, and the packages of these contenders.
+# The first words of contenders' names, with the packages of these contenders.
 DISTRIBUTIONS = {
     "LIBLINEAR": "liblinear-official",
     "LIBSVM": "libsvm-official",
