@@ -109,6 +109,7 @@ class Checkpoint:
         return np.array(weights), rounds
 
     def _read_gradient(self, file: str, dimension: int, offset: float) -> NDArray[np.float64]:
+        """Return the gradient of a cut, after checking that its file is the one that the state names."""
         path = self.folder / Path(file).name
         if not path.is_file():
             raise FormatError(os.fspath(path), 0, 0, "the cut is missing; delete the checkpoint's folder")
@@ -206,6 +207,7 @@ def _find_folder(folder: str | os.PathLike[str], problem: int) -> Path:
 
 
 def _read(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+    """Return the arrays and settings of a file of a checkpoint."""
     try:
         kind, arrays, settings = container.read(path, verify=True)
     except FormatError as error:

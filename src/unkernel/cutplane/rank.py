@@ -359,6 +359,7 @@ class RankSVM(RankPredictor):
         return solution
 
     def _finish_mapped_fit(self, rows: MappedMinimiser, solution: Solution) -> None:
+        """Set the fitted attributes after training on mapped rows."""
         threads = thread_count(self.n_jobs)
         self._finish_fit(
             [solution],
@@ -419,6 +420,7 @@ class RankSVM(RankPredictor):
     def _read_rows(
         self, X: Any, y: ArrayLike | None, qid: ArrayLike | None, on_reading: Any, zero_based: Any
     ) -> tuple[Any, NDArray[Any], NDArray[Any] | None]:
+        """Return the rows, labels and groups; rows from files are packed."""
         if is_path(X):
             if self.degree > 1:
                 raise ValueError(

@@ -309,6 +309,7 @@ def compute_group_ndcg(
 
 
 def _compute_gains(labels: NDArray[Any], gain: str) -> NDArray[np.float64]:
+    """Return the gain of each label; raise a ``ValueError`` if a label is negative or too large."""
     if gain not in _GAINS:
         raise ValueError(f"gain must be 'exponential' or 'linear', got {gain!r}")
     if (labels < 0).any():

@@ -322,6 +322,7 @@ def solve_by_dual(
 
 
 def _make_solution(result: dict[str, Any], rounds_before: int) -> Solution:
+    """Return the solution; rounds include those of the interrupted runs that it continues."""
     return Solution(
         weights=np.asarray(result["weights"]),
         objective=float(result["objective"]),

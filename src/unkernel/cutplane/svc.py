@@ -287,6 +287,7 @@ class CuttingPlaneSVC(PreparedClassifier, LinearLearner):
         return canonical_rows(matrix), labels
 
     def _check_targets(self, labels: NDArray[Any], weights: NDArray[np.float64] | None) -> NDArray[np.int32]:
+        """Set the classes, and return the class of each row, after checking the options."""
         self.classes_, codes = encode_classes(labels, weights, type(self).__name__)
         if self.objective == "error_rate":
             return codes
@@ -305,6 +306,7 @@ class CuttingPlaneSVC(PreparedClassifier, LinearLearner):
         return self.solver == "dual" or (rows >= _ROWS_FOR_DUAL and self.checkpoint is None)
 
     def _choose_solver(self, rows: TrainingRows) -> str:
+        """Return the solver to use; raise a ``ValueError`` if it does not support the problem."""
         can_use_dual = self.objective == "error_rate" and not rows.is_file
         if self.solver == "dual" and not can_use_dual:
             raise ValueError("solver='dual' is for objective='error_rate' on rows in memory")
@@ -343,6 +345,7 @@ class CuttingPlaneSVC(PreparedClassifier, LinearLearner):
         bundle: Bundle,
         start: NDArray[np.float64] | None,
     ) -> Solution:
+        """Solve one of the one-versus-rest problems."""
         rows, signed_costs = minimiser.rows, targets.signed_costs()
         if self.solver_ == "dual":
             seed = int(check_random_state(self.random_state).randint(2**31 - 1))
@@ -359,6 +362,7 @@ class CuttingPlaneSVC(PreparedClassifier, LinearLearner):
         )
 
     def _make_oracle(self, positive: NDArray[np.bool_], signed_costs: NDArray[np.float64]) -> Oracle:
+        """Return the oracle of the objective, which computes losses and cuts from scores."""
         match self.objective:
             case "f1":
                 return f1_oracle(positive)

@@ -59,6 +59,7 @@ class OnCluster:
     _max_parts_per_worker: ClassVar[int] = 1
 
     def _get_client(self) -> Client:
+        """Return the client that the parameter names, or the most recent one."""
         client: Client | None = self.client  # type: ignore[attr-defined]
         if client is not None and not isinstance(client, Client):
             raise TypeError(

@@ -251,6 +251,7 @@ def _store_curvatures(
 
 
 def _check_updatable(learner: Any) -> ConjunctionModel:
+    """Return the model of a learner; raise a ``ValueError`` if it cannot be updated."""
     model = learner.model_
     curvatures, slopes = getattr(model, "curvatures", None), getattr(model, "slopes", None)
     if curvatures is None or slopes is None:

@@ -238,6 +238,7 @@ class TreeSVC(PreparedClassifier, Learner):
         self._finish_with_solutions(examples, solutions)
 
     def _make_kernel(self, *, with_trees: bool, with_vectors: bool) -> ExampleKernel:
+        """Return the kernel; raise a ``ValueError`` if `combine` needs trees or vectors that are missing."""
         combine = self.combine
         if combine == "auto":
             if not with_trees and not with_vectors:

@@ -86,6 +86,7 @@ class ReducedResult:
         return {self._worker: self._cluster.submit(view, self._submit(), worker=self._worker)}
 
     def _submit(self) -> Future:
+        """Return the future of the result; start its computation if the workers have changed."""
         cluster = self._cluster
         places = tuple(cluster.places)
         if places not in self._results:

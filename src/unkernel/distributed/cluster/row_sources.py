@@ -192,6 +192,7 @@ def _to_dask_array(X: Any) -> Any:
 
 
 def _from_dask_array(X: Any, targets: dict[str, Any]) -> Sources:
+    """Return one block per chunk of rows."""
     if X.ndim != 2:
         raise ValueError(f"X must have two dimensions, got {X.ndim}")
     if targets["y"] is None:

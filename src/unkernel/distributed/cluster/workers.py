@@ -136,6 +136,7 @@ def list_workers(client: Client) -> dict[str, Worker]:
 
 
 def _list_workers(dask_scheduler: Any = None) -> dict[str, Worker]:
+    """Return the state of all workers by address; runs on the scheduler."""
     now = time.time()
     return {
         name: Worker(

@@ -434,6 +434,7 @@ class ClusterMinimiser:
         return run_interruptibly(minimise, self.cluster.stopped)
 
     def _make_risk(self, oracle: Oracle | PartProblem, options: LoopOptions) -> GroupRisk | JointRisk:
+        """Return the risk whose messages suit the problem."""
         if isinstance(oracle, Problem):
             return SeparableRisk(self.cluster, oracle, self.dimension)
         if isinstance(oracle, RankedRows):

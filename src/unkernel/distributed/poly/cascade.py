@@ -147,6 +147,7 @@ class Certified:
         return relative_gap(self.objectives, self.bounds)
 
     def outcomes(self, tol: float) -> list[Outcome]:
+        """Return the outcome of each problem."""
         return [
             Outcome(
                 objective=float(self.objectives[j]),

@@ -122,6 +122,7 @@ class DaskPolySVC(SparseOnCluster, PolySVC):
     def _solve_by_members(
         self, examples: DistributedRows, start: Members | None, on_progress: OnProgress | None
     ) -> Members:
+        """Train by rounds of solving and checking (``cascade.py``), and set the fitted attributes."""
         cluster = examples.cluster
         problem = PolyProblem(
             self._make_local_learner(),

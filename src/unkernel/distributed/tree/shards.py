@@ -185,6 +185,7 @@ class FetchedTrees:
         return Forest._of(self._table, {name: roots[numbers] for name, roots in self._roots.items()}, {})
 
     def _fetch(self, examples: NDArray[Any]) -> None:
+        """Fetch examples that have not been fetched yet, and add them to the table."""
         split = self._places.group_by_part(examples)
         forests = self._cluster.ask_directly(select_trees, lambda k: (split[k][1],))
         for name in forests[0].trees:

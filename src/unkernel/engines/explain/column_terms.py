@@ -330,6 +330,7 @@ class _TermBuilder:
         return np.array(terms, np.int64)[index_of_row.reshape(-1)]
 
     def _assemble(self) -> ColumnTerms:
+        """Add up the listed coefficients by product and term."""
         from scipy import sparse
 
         n_scores, n_terms = len(self.intercept), len(self.index_of_term)

@@ -373,6 +373,7 @@ def _read_column_list(row: Any) -> tuple[NDArray[np.int64], NDArray[np.float64]]
 
 
 def _read_dense(row: Any, model: Model) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Return the nonzero columns and their values of an array or a matrix of one row."""
     if not is_sparse(row):
         row = np.asarray(row)
         if row.dtype.kind not in "biuf":

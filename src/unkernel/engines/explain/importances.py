@@ -150,6 +150,7 @@ class Importances(HtmlRepr):
         return names.index(name)
 
     def _find_cells(self, column: int) -> Any:
+        """Return the cells of a column; raise a ``ValueError`` for words and parts of dates."""
         encoding = self._encoding
         kinds = {
             step.kind

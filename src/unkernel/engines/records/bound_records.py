@@ -100,6 +100,7 @@ class BoundRecord(RecordAnswers):
         _ = self._scorer  # encodes the shared columns now, so that invalid values raise an error here
 
     def _check_shared(self) -> None:
+        """Raise a ``ValueError`` unless the model has the shared columns, or ignores unknown ones."""
         plan = self.classifier.plan
         if plan.whole:
             if plan.steps[0].kind != "pairs":
@@ -117,6 +118,7 @@ class BoundRecord(RecordAnswers):
 
     @cached_property
     def _scorer(self) -> RecordScorer | PartialRecordScorer:
+        """The scorer of the remaining columns; it contains the encoded shared columns."""
         if self._parts is None:
             return PartialRecordScorer(self.classifier._scorer, self.shared)
         shared_part, other_part = self._parts
@@ -188,6 +190,7 @@ class BoundRecord(RecordAnswers):
         return scores
 
     def _score_whole_records(self, X: Any, names: list[str] | None) -> NDArray[np.float64]:
+        """Return the raw scores of records to which the shared columns are added."""
         if names is None:
             raise TypeError("records must be a frame, a list of dicts or a dict of columns")
         if isinstance(X, list):

@@ -125,6 +125,7 @@ def _sum_model(model: Model, row: Row, split: Split) -> Sum:
 
 
 def _sum_vectors(model: KernelModel, row: Row) -> Sum:
+    """Return the scores of a row as sums over all support vectors, computed in batches."""
     vectors = model.vectors
     step = max(1, vectors.shape[0] * _MAX_NUMBERS_AT_ONCE // max(vectors.nnz, 1))
     parts = [

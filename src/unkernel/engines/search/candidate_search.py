@@ -74,6 +74,7 @@ def _try_engines(subject: Machine | Weights, bench: Bench) -> Iterable[Trial]:
 
 
 def _try_vector_engines(machine: Machine, bench: Bench) -> Iterable[Trial]:
+    """Try the engines for a model of support vectors that the options request."""
     engine = bench.options.engine
     if engine in ("auto", "expanded") and builders.is_linear_of_pairs(machine.model):
         return [bench.try_candidate(Candidate("expanded"), lambda: builders.build_pairs(machine.model))]
@@ -140,6 +141,7 @@ def _make_expander(machine: Machine, bench: Bench) -> MakeTables:
 
 
 def _try_expansions(machine: Machine, bench: Bench) -> Iterator[Trial]:
+    """Try borders of rare features, and then fused and grouped features with the fastest borders."""
     search = LayoutSearch(bench, _make_expander(machine, bench))
     degree = machine.model.kernel.degree
     fusable = machine.sets and degree > 1

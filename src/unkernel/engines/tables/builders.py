@@ -187,6 +187,7 @@ class Machine:
         return float(self._count_conjunctions(np.diff(rows.indptr)).mean()) if rows.shape[0] else 0.0
 
     def _count_conjunctions(self, sizes: NDArray[Any]) -> NDArray[np.float64]:
+        """Return the number of conjunctions of a row, for each number of features in `sizes`."""
         degree = self.model.kernel.degree
         if degree > LARGEST_EXPANDED_DEGREE:  # avoids a long loop below
             return np.full(len(sizes), np.inf)
@@ -495,6 +496,7 @@ def _arrange_weights(
     sample: Any = None,
     threads: int = 1,
 ) -> Tables:
+    """Build tables that contain the given weights."""
     degree, sets = parameters["degree"], parameters["sets"]
     layout = _make_head_layout(head, degree, sets, len(weights.intercept), len(weights.columns))
     file_memory_limit.claim(_estimate_bytes(weights, head, layout, degree), "the tables of conjunctions")

@@ -163,6 +163,7 @@ class TreeKernel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return self._compute_matrix(as_forest(X), self.trees_)
 
     def _compute_matrix(self, left: Forest, right: Forest | None) -> NDArray[np.float64]:
+        """Return the kernels of `left` with `right`, or with itself if `right` is None."""
         kernel = ExampleKernel(self.kernel, float(self.decay), float(self.width_decay), bool(self.normalize))
         threads = thread_count(self.n_jobs)
         examples = kernel.examples(left, like=right, indexed=right is None, threads=threads)
