@@ -28,7 +28,7 @@ class AnswerCache {
   // The most columns of a stored row; longer rows are not cached.
   static constexpr std::size_t longest_row = 1024;
 
-  // A flag in each stored hash, set when a lookup finds the row. The flag is 0 in the hash of a key.
+  // The lowest bit of a stored hash: set when a lookup finds the row. It is 0 in the hash of a Key.
   static constexpr std::uint64_t was_found = 1;
 
   // A row to look up: ascending columns, and values. If `values` is null, all values are 1.
@@ -67,7 +67,8 @@ class AnswerCache {
   // Returns whether the cache has the scores of the row; if so, writes them to `out`. With `decision_only`,
   // also accepts scores that are valid only for a decision.
   bool find(const Key& key, bool decision_only, double* out);
-  // Stores the scores of a row. The caller must read `generation` before it scores the row.
+  // Stores the scores of a row. The caller must read generation() before it scores the row: if clear() is
+  // called in between, the stored scores are outdated and will not be found.
   void store(const Key& key, bool decision_only, std::uint32_t generation, const double* scores);
 
   // Only rows of the current generation are found. clear() begins the next generation and resets the counts.
@@ -84,10 +85,10 @@ class AnswerCache {
   using Word = std::atomic<std::uint64_t>;
   static constexpr std::size_t ways = 8;
 
-  // The header of a stored row. Words follow in memory: a header word, scores, columns in pairs, values.
+  // The fields of a stored row. Its words follow in memory: a header word, scores, columns in pairs, values.
   struct StoredRow {
-    StoredRow* former;  // the slot's previous, smaller row; other threads may still read it
-    std::size_t capacity;
+    StoredRow* former;     // the slot's previous, smaller row; other threads may still read it
+    std::size_t capacity;  // words
     Word version = 0;
 
     const Word* words() const { return reinterpret_cast<const Word*>(this + 1); }

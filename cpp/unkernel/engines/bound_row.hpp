@@ -21,7 +21,8 @@
 
 namespace unkernel::engines {
 
-// Selects the terms of a score that are summed once for the shared part.
+// Selects the terms that are summed once for the shared part: scores of degree 1 are linear, scores of degree
+// 2 have pairs, and all others share nothing.
 enum class Sharing { linear, pairs, nothing };
 
 // Scores rows with one shared part. Not thread-safe, because it has buffers. The engine must outlive it.

@@ -1,4 +1,4 @@
-// An engine behind a cache: looks up rows that were scored before instead of scoring them again.
+// An engine with a cache in front of it: rows that were scored before are looked up, not scored again.
 //
 // The scores are bitwise equal to those that the engine computes for the row alone.
 #pragma once

@@ -47,6 +47,7 @@ class RowSorter {
   std::vector<double> values_;
 };
 
+// Compares bits without branches, so that the loop is vectorised.
 inline bool all_ones(const double* values, std::size_t count) {
   const auto one = std::bit_cast<std::uint64_t>(1.0);
   std::uint64_t difference = 0;

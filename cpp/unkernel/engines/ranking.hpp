@@ -15,7 +15,7 @@
 namespace unkernel::engines {
 
 using Rank = std::uint32_t;
-inline constexpr Rank unknown = std::numeric_limits<Rank>::max();
+inline constexpr Rank unknown = std::numeric_limits<Rank>::max();  // of columns that have no rank
 
 class Ranking {
  public:

@@ -62,6 +62,7 @@ inline constexpr int most_degree = 4;
 // Entries have 32-bit numbers.
 inline constexpr std::uint64_t most_entries = 0xffff'fff0;
 
+// Select the arrays of ConjunctionTablesIn: Borrowed arrays are views, Owned arrays hold their memory.
 template <class T>
 struct Borrowed {
   using Array = std::span<const T>;
@@ -94,9 +95,9 @@ struct ConjunctionTablesIn {
 
   Basis basis;
   FeatureMap map;
-  std::uint32_t fused;  // number of fused ranks
-  std::uint32_t head;
-  std::uint32_t rare;
+  std::uint32_t fused;          // number of fused ranks
+  std::uint32_t head;           // first rank of the trie
+  std::uint32_t rare;           // first rank without stored conjunctions
   Array<std::int64_t> columns;  // rank -> column
   Array<double> intercept;      // scores
   Array<double> head_low;       // U of fewer than `degree` features, the empty one first: U x states x scores
@@ -130,8 +131,8 @@ struct ConjunctionTablesIn {
   std::size_t record_words() const { return bit_words() + scores() + 1; }
 };
 
-// Locates the entries of conjunctions U of head ranks that are not fused. In head_low, their number in a
-// ConjunctionIndex of degree `degree - 1` gives the place; in head_top, they are grouped by owner.
+// Locates the entries of conjunctions U of head ranks that are not fused. In head_low, the place of U is its
+// number in a ConjunctionIndex of degree `degree - 1`; in head_top, entries are grouped by owner.
 class HeadIndex {
  public:
   HeadIndex(int degree, Basis basis)
@@ -139,6 +140,7 @@ class HeadIndex {
 
   int degree() const { return degree_; }
   const ConjunctionIndex& low() const { return low_; }
+  // Returns the number of conjunctions U in head_low, including the empty one.
   std::uint64_t low_count(std::uint64_t ranks) const { return degree_ == 1 ? 1 : low_.count(ranks); }
   // Returns the first entry of an owner in head_top: the number of entries of all smaller owners.
   std::uint64_t top(std::uint64_t owner) const {
@@ -169,6 +171,7 @@ class HeadIndex {
   }
   // Returns the largest number of head ranks whose indices do not overflow.
   std::uint64_t most_ranks() const { return ConjunctionIndex(degree_, Basis::sets).most_features(); }
+  // Returns the number of entries in both tables.
   std::uint64_t count(std::uint64_t ranks, std::uint32_t fused) const {
     return (low_count(ranks) << fused) + top(ranks);
   }
@@ -176,7 +179,7 @@ class HeadIndex {
  private:
   int degree_;
   ConjunctionIndex low_;
-  std::uint64_t shift_;
+  std::uint64_t shift_;  // 1 for monomials, in which a rank may occur several times; otherwise 0
 };
 
 inline constexpr std::uint32_t most_fused = 8;

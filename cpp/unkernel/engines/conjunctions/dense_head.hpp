@@ -14,6 +14,7 @@
 
 namespace unkernel::engines {
 
+// The index of an entry in a table.
 using Place = std::uint32_t;
 static_assert(sizeof(Place) == sizeof(Rank));
 
@@ -30,9 +31,9 @@ template <std::size_t Count>
   for (std::size_t i = 0; i < Count; ++i) sums[4 - Count + i] += sum[i];
 }
 
-// Offsets of the pairs (b, c) and triples (b, c, e) of a row's head ranks in the tables of an owner, which
-// extends them to triples and quadruples. The owner at position a uses the first C(a, 2) pairs and C(a, 3)
-// triples.
+// The places of a row's pairs and triples of head ranks among the entries of one owner, which extends them to
+// triples and quadruples. The places are the same for all owners: the owner at position a of the row reads
+// the first C(a, 2) pairs and C(a, 3) triples, which have smaller ranks only.
 struct DenseScratch {
   std::vector<Place> pairs;
   std::vector<Place> triples;

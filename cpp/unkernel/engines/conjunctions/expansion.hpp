@@ -6,11 +6,12 @@
 // and the score g(x) is the sum of w(T) over all T in x with |T| <= d. Over real features, the same sums run
 // over monomials p instead of sets: w(p) = c_p^2 sum_j b_j s_j^p. Exact up to rounding.
 //
-// Pruned (Kudo & Matsumoto 2003): drops conjunctions with |w| below a threshold. The thresholds for positive
-// and negative weights are scaled by the shares of positive and negative support vectors. Conjunctions are
-// visited depth first. Let mu+ and mu- be the sums of |b_j| over the positive and the negative support
-// vectors that contain T. Adding features to T cannot increase these sums. So if max(mu+, mu-) times the
-// largest remaining D is below the threshold, all extensions of T are skipped. Approximate.
+// A pruned expansion (Kudo & Matsumoto 2003) is approximate: it drops conjunctions with |w| below a
+// threshold. The thresholds for positive and negative weights are scaled by the shares of positive and
+// negative support vectors. Conjunctions are visited depth first. Let mu+ and mu- be the sums of |b_j| over
+// the positive and the negative support vectors that contain T. Adding features to T cannot increase these
+// sums. So if max(mu+, mu-) times the largest remaining D is below the threshold, all extensions of T are
+// skipped.
 #pragma once
 
 #include <cstdint>

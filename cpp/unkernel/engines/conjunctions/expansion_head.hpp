@@ -38,7 +38,7 @@ class HeadFiller {
     if (owner >= fused_) finish(owner - fused_);
   }
 
-  // Completes the entry of the empty U, after all fused owners.
+  // Completes the entry of the empty U. Call it after fill() of all fused owners.
   void finish_fused() { finish_low(0, 1); }
 
  private:

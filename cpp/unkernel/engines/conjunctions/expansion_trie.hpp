@@ -14,8 +14,8 @@
 namespace unkernel::engines {
 
 // Lists the conjunctions of an owner depth first. At each node, distributes the support vectors that contain
-// the node's conjunction over the remaining partners. Each vector counts only below its smallest matched
-// rank.
+// the node's conjunction over its partners: the ranks of each vector below the smallest rank of the
+// conjunction.
 class OwnerExpander {
  public:
   OwnerExpander(const ExpansionTask& task, std::size_t used, TrieWriter& writer)
@@ -117,6 +117,7 @@ class OwnerExpander {
     for (const Rank partner : level.partners) level.slot_of[partner] = 0;
   }
 
+  // Sums the coefficients of partners that cannot be extended. They need no lists of occurrences.
   void sum_leaves(Level& level, std::span<const Occurrence> node) {
     const std::size_t scores = task_.scores;
     level.sums.assign(level.partners.size() * scores, 0.0);

@@ -46,6 +46,7 @@ struct PowerSums {
   }
 };
 
+// Merges groups one pair at a time. Judges a merge by the states of the groups in a sample of the rows.
 class GroupMerger {
  public:
   GroupMerger(const GroupedRows& rows, const GroupPlan& plan, int degree) : plan_(plan), degree_(degree) {
@@ -134,7 +135,8 @@ class GroupMerger {
     }
   }
 
-  // Returns the number of states of the union of two groups.
+  // Returns the number of states of the union of two groups. A pair of states was seen before in this call if
+  // it has the current stamp.
   std::uint32_t count_joint_states(const Group& a, const Group& b) {
     const std::size_t pairs = std::size_t{a.states + 1} * (b.states + 1);
     if (last_stamp_.size() < pairs) last_stamp_.resize(pairs, 0);

@@ -35,8 +35,8 @@ struct GroupedRows {
   std::span<const std::uint32_t> items;
 };
 
-// Returns the number of sums of 1 to `degree` states of different groups. `states` gives the number of states
-// of each group.
+// Returns the number of combinations of 1 to `degree` states of different groups, each of which has a stored
+// sum. `states` gives the number of states of each group.
 double count_state_sums(std::span<const double> states, int degree);
 double count_state_sums(const FeatureGroups& groups, int degree);
 

@@ -100,9 +100,9 @@ class GroupedCore {
     }
   }
 
-  // Adds the sums of all sets of `Size` states that extend one set of `Size` - 1 states by one of the row's
-  // first `count` states, then the sums of larger sets. For the smaller set, `path` numbers the groups and
-  // `place` the states, as in StateIndex.
+  // Takes a set of `Size` - 1 states, and adds the sums of all sets that extend it by some of the row's first
+  // `count` states. The extensions by one state begin at entry `begin`. `path` numbers the groups of the set,
+  // and `place` its states, as in StateIndex.
   template <int Degree, int Size, std::size_t Width>
   [[gnu::always_inline]] void add_row(const RowStates& row, std::size_t begin, std::size_t path,
                                       std::size_t place, std::size_t count, Sums<Width>& sums) const {

@@ -1,6 +1,6 @@
 // The engine for models of degree 2 with several scores, whose weights are 16-bit multiples of one power of
-// two, as online learners make them. 16-bit weights take a quarter of the memory of doubles, so rows cause
-// fewer cache misses. Integer sums are exact in any order.
+// two. Online learners make such models. 16-bit weights take a quarter of the memory of doubles, so rows
+// cause fewer cache misses. Integer sums are exact in any order.
 //
 // Features have ranks by descending frequency. A dense table covers the first ranks, the dense features: it
 // has the weights of each feature with every smaller rank, then the weights of the feature alone. All other

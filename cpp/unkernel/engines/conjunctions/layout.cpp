@@ -47,8 +47,8 @@ void check_weights(const ConjunctionWeights& weights, const ConjunctionIndex& in
   }
 }
 
-// Returns the table rank of each rank of the model. The head of the tables is ordered by group, by frequency
-// or by column.
+// Returns the rank in the tables for each rank of the model. The tables order head ranks by group, by
+// frequency or by column.
 std::vector<Rank> map_ranks(const ConjunctionWeights& weights, const ConjunctionArrays& arrays,
                             const HeadPlan& head, const FeatureGroups& groups) {
   std::vector<std::size_t> order(weights.columns.size());

@@ -28,6 +28,7 @@ template <std::size_t Words>
 #endif
 }
 
+// Calls visit(number) for each set bit, in ascending order.
 template <class Visit>
 void for_each_bit(const std::uint64_t* words, std::size_t count, const Visit& visit) {
   for (std::size_t word = 0; word < count; ++word) {

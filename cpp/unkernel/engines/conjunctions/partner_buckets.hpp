@@ -1,4 +1,4 @@
-// Maps pairs of an owner and a partner to places: indices of weights.
+// A hash table that maps pairs of an owner and a partner to places: indices of weights.
 //
 // The partners of an owner are hashed into buckets of seven; there are enough buckets that none overflows. A
 // bucket holds 16-bit tags, and the place of its first partner; the places of its other partners follow. The

@@ -38,8 +38,8 @@ class KernelSteps {
   // Returns f(product + by) - f(product).
   double step(double product, double by) const { return value(product + by) - value(product); }
 
-  // Returns an upper bound on the steps at all overlaps up to `overlap`. For unusual gamma or coef0, steps
-  // may be negative or decrease.
+  // Returns an upper bound on the steps at all overlaps up to `overlap`. It is infinite for unusual gamma or
+  // coef0, because steps may then be negative or decrease.
   double largest(std::size_t overlap) const {
     return steps_ascend_ ? steps_[std::min(overlap, steps_.size() - 1)]
                          : std::numeric_limits<double>::infinity();

@@ -17,9 +17,8 @@ namespace unkernel::engines {
 
 // Selects how to estimate the time that a node of a prefix trie saves.
 enum class Saving {
-  counted,  // conjunctions of a feature with those before it: delta_d of Yoshinaga & Kitsuregawa
-            // before it
-  entries,  // table entries that these conjunctions would read
+  counted,  // by the conjunctions of its last feature with earlier ones: delta_d of Yoshinaga & Kitsuregawa
+  entries,  // by the table entries that these conjunctions would read
 };
 
 class PrefixLayer {

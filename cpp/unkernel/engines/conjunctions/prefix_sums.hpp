@@ -38,6 +38,7 @@ void fill_prefix_sums(const PrefixTrie* old, std::size_t scores, int threads, Mo
     std::copy_n(trie.sums.data() + parents[node] * scores, scores, out);
     add_last(path, scratch, out);
   };
+  // The nodes of a level are the children of the previous level.
   for (std::size_t begin = 1, end = trie.nodes() > 1 ? trie.first_child[1] : 1; begin < end;) {
     parallel_ranges(threads, static_cast<std::int64_t>(end - begin), 1024,
                     [&](std::int64_t first, std::int64_t last) {

@@ -15,8 +15,8 @@ void add_entries(const double* row, std::size_t step, std::span<const std::uint3
 void add_entries(const std::int16_t* row, std::size_t step, std::span<const std::uint32_t> places,
                  std::span<std::int32_t> sums);
 
-// Adds entries of a triangle whose row a has a + 1 entries: for each a among the ascending places, the
-// entries of row a at all places up to a.
+// Adds the entries at pairs of places from a triangle whose row a has a + 1 entries: for each a among the
+// ascending places, the entries of row a at all places up to and including a.
 void add_triangle(const std::int16_t* triangle, std::span<const std::uint32_t> places,
                   std::span<std::int32_t> sums);
 // Adds the entries of these rows, at all places, from a rectangle with `length` entries per row.

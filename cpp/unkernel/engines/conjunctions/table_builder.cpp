@@ -13,8 +13,8 @@ namespace {
 // With this many partners or more, it is faster to look up each feature of a row than to scan the partners.
 constexpr std::uint32_t min_probed_partners = 24;
 
-template <class T>
 // Moves the entries of `from` to the end of `to`, and adds `shift` to each.
+template <class T>
 void append(LargeVector<T>& to, LargeVector<T>& from, T shift = T{}) {
   const std::size_t begin = to.size();
   to.insert(to.end(), from.begin(), from.end());

@@ -29,11 +29,11 @@ class Gains {
     }
   }
 
-  // Returns the factor that a node can gain when it receives its first children.
+  // Returns the largest factor by which a fragment's size can grow when a node receives its first children.
   double gain_from_first(NodeId node) const {
     return gain_from_several(node, 0, longest_subsequence) / leaf_factor_;
   }
-  // Returns the factor that a node can gain from at most `max_children` children at `place` or later.
+  // Returns the same for at most `max_children` more children, at `place` or later.
   double gain_from_several(NodeId node, std::size_t place, std::size_t max_children) const {
     const std::size_t arity = forest_.children(node).size();
     if (place >= arity || max_children == 0) return 0.0;
