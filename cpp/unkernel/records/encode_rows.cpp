@@ -59,7 +59,7 @@ class EncodeTask {
   std::vector<Cell> cells_;
 };
 
-// Removes the ids -1 from rows of `places` ids each, and computes the offsets.
+// Removes the ids -1, which stand for no feature, from rows of `places` ids each. Computes the offsets.
 void drop_ignored(std::size_t places, std::size_t rows, EncodedRows& all) {
   std::vector<std::int32_t>& ids = all.columns;
   all.offsets.resize(rows + 1, 0);

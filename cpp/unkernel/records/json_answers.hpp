@@ -9,7 +9,7 @@
 
 namespace unkernel::records {
 
-// The layout of records and of answers in a text.
+// The layout of records, and of answers, in a text: a single object, a list of objects, or one per line.
 enum class JsonShape { one, list, lines };
 
 // The probability of the second class is sigmoid(a * score + b).

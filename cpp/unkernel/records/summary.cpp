@@ -18,7 +18,8 @@ constexpr std::size_t digit_values = std::size_t{1} << digit_bits;
 constexpr std::size_t min_radix_size = 1024;
 constexpr std::uint64_t sign_bit = std::uint64_t{1} << 63;
 
-// Convert a double to an unsigned number and back. The unsigned numbers have the order of the doubles.
+// Convert a double to an unsigned number and back. The unsigned numbers have the order of the doubles. Adding
+// 0.0 turns -0 into 0.
 std::uint64_t key_of(double number) {
   const auto bits = std::bit_cast<std::uint64_t>(number + 0.0);
   return (bits & sign_bit) != 0 ? ~bits : bits | sign_bit;

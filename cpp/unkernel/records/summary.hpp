@@ -100,6 +100,7 @@ struct ColumnSummary {
   bool has_numbers() const { return !numbers.empty() || !joined_numbers.ranges.empty(); }
   bool has_moments() const { return !moments.empty() || !joined_hours.ranges.empty(); }
   bool is_whole() const;
+  // Returns counts of all numbers, in at most `most` ranges.
   CountedNumbers all_numbers(std::size_t most = SIZE_MAX) const;
   // Returns counts of the moments of all dates, rounded down to the hour. All parts of dates follow from the
   // hour.

@@ -24,7 +24,8 @@ namespace unkernel::parsing {
 // than this are parsed with a beam of 1.
 constexpr std::size_t longest_for_beam = 1000;
 
-// Caches the scores of a sentence's feature rows. The cache is cleared when it has `most_rows` rows.
+// Caches the scores of a sentence's feature rows. A part is one of the classifiers of a parser (spec.hpp).
+// The cache is cleared when it has `most_rows` rows.
 class RowScores {
  public:
   void clear();
@@ -127,8 +128,8 @@ struct BeamBuffers {
   std::vector<PathStep> path_to(std::int32_t last_step) const;
 };
 
-// A rule for searches. It decides which moves are allowed, which label an arc gets, and whether a move is
-// correct.
+// The rule of a search for the best tree: it allows all moves, and gives an arc its best label. Rules for
+// training allow fewer moves, choose gold labels, or tell which moves are correct.
 struct AnyChoice {
   bool allows(const ArcEagerState&, Move) const { return true; }
   std::size_t label(const Arc&, const std::vector<std::int32_t>&, std::span<const double> scores) const {
@@ -149,6 +150,7 @@ class BeamSearch {
         row_(parse_buffers.row),
         buffers_(buffers) {}
 
+  // Extends the sequences of a beam by one step, and keeps the best `width`.
   template <class Choice>
   void step(Beam& beam, std::size_t width, const Choice& choice) {
     list_extensions(beam, choice);

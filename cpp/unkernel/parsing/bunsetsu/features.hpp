@@ -1,4 +1,4 @@
-// Features of pairs of bunsetsu, as columns of a row.
+// Features of pairs of bunsetsu (the phrases of a Japanese sentence), as columns of a row.
 //
 // Columns are numbered template by template, and templates are in the order in which a row is assembled. So
 // rows are created in ascending order, as engines need them, without sorting. Features of a single bunsetsu
@@ -71,6 +71,7 @@ class BunsetsuSymbols {
 
   const data::BunsetsuText& text() const { return text_; }
   const BunsetsuFeatures& features() const { return features_; }
+  // Returns the features' symbol for a symbol of the text; -1 if the string did not occur in training.
   std::int32_t known(std::int32_t symbol) const { return known_[static_cast<std::size_t>(symbol)]; }
   bool is(std::int32_t symbol, Class kind) const {
     return (classes_[static_cast<std::size_t>(symbol)] & kind) != 0;

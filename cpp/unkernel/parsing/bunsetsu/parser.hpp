@@ -1,10 +1,10 @@
 // Sassano's linear-time parser for Japanese dependencies (COLING 2004).
 //
-// A bunsetsu depends on a bunsetsu to its right, and dependencies do not cross. A stack holds the bunsetsu
-// without a head. From left to right, each bunsetsu becomes the candidate head. While the top of the stack
-// depends on the candidate, the top is popped; then the candidate is pushed. n bunsetsu take at most 2n
-// decisions. All bunsetsu that remain on the stack depend on the last bunsetsu, without a decision. So the
-// tree is always well-formed.
+// A sentence is a sequence of phrases, its bunsetsu. Each depends on a bunsetsu to its right, and
+// dependencies do not cross. A stack holds the bunsetsu without a head. From left to right, each bunsetsu
+// becomes the candidate head. While the top of the stack depends on the candidate, the top is popped; then
+// the candidate is pushed. n bunsetsu take at most 2n decisions. All bunsetsu that remain on the stack depend
+// on the last bunsetsu, without a decision. So the tree is always well-formed.
 #pragma once
 
 #include <cstddef>

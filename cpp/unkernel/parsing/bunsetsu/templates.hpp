@@ -1,4 +1,5 @@
-// Feature templates for a pair of bunsetsu, of which one may depend on the other.
+// Feature templates for a pair of bunsetsu (the phrases of a Japanese sentence). The first of them may depend
+// on the second.
 //
 // The name of a template states its role and its property:
 //   <role>.<word>.<field>   modifier.content.surface     a field of one of the bunsetsu's morphemes

@@ -1,4 +1,5 @@
-// Chunks sentences word by word in reading direction; each tag becomes a feature of the following words.
+// Finds the chunks of sentences: tags the words one by one in reading direction. Each tag becomes a feature
+// of the following words.
 //
 // A beam keeps the best taggings of the words read so far. The probability of a tagging is the product of the
 // probabilities of its tags, which are the softmax of the classifier's scores. Previous tags are features, so

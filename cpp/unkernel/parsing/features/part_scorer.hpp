@@ -1,4 +1,4 @@
-// Scores the classes among which one part of a parser's decisions chooses.
+// Scores the classes of one part: a classifier that makes some of a parser's decisions.
 #pragma once
 
 #include <algorithm>

@@ -1,10 +1,10 @@
 // Tags words: fills several columns of a text one after another, each of them word by word.
 //
 // The features of a later column use the predicted values of earlier columns, not the values in the text.
-// Decisions may be split by the first one or two columns: a part chooses among the classes that occurred in
-// training with the same values of these columns. Earlier columns predict only values that occurred in
-// training, so there is a part for every word. Words that had a single class in training are looked up
-// instead of scored; each thread caches their classes.
+// Decisions may be split into parts by the values of the first one or two columns: a part is a classifier
+// that chooses among the classes that occurred in training with the same values. Earlier columns predict only
+// values that occurred in training, so there is a part for every word. Words that had a single class in
+// training are looked up instead of scored; each thread caches their classes.
 #pragma once
 
 #include <cstdint>

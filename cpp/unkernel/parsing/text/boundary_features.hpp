@@ -42,18 +42,18 @@ using WordUses = FlatMap<std::uint64_t, std::uint8_t>;  // by the hash of the wo
 
 // A word of the text: a run of letters, digits and marks, or a single other character.
 struct TextWord {
-  std::uint64_t hash = 0;  // of the word in lower case; 0 if there is no word
-  std::uint64_t shape = 0;
-  std::size_t end = 0;  // the character after it
+  std::uint64_t hash = 0;   // of the word in lower case; 0 if there is no word
+  std::uint64_t shape = 0;  // hash of its shape
+  std::size_t end = 0;      // the character after it
   bool capital = false;
 };
 
 // The decisions made so far in a sentence.
 struct SentenceSoFar {
-  std::size_t token_begin = 0;  // the first character of the token
-  std::size_t tokens = 0;       // number of tokens before this one
-  std::uint64_t before = 0;     // hash of the previous token in lower case
-  std::uint64_t before_shape = 0;
+  std::size_t token_begin = 0;     // the first character of the token
+  std::size_t tokens = 0;          // number of tokens before this one
+  std::uint64_t before = 0;        // hash of the previous token in lower case
+  std::uint64_t before_shape = 0;  // hash of its shape
   bool in_quotes = false;
   int brackets = 0;
 

@@ -58,7 +58,7 @@ Stretch whole_stretches(const CharacterKinds& kinds, std::string_view text) {
   Stretch result{0, true};
   for (Stretch last{skip_blanks(kinds, text, 0), true}; last.end < text.size();) {
     last = stretch_from(kinds, text, last.end);
-    // After the last character, the next block may begin with more blanks.
+    // Unless a whole character follows, the blanks after the stretch may continue in the next block.
     if (last.end + longest_character <= text.size()) result = last;
   }
   return result;

@@ -71,7 +71,8 @@ void TokenizerSpec::learn(const SplitText& given, std::int64_t min_count, const 
   learn_features(given, min_count, monitor);
 }
 
-// No token ends before a combining mark that did not occur in training.
+// Learns between which kinds of characters the boundary is known. No token ends before a combining mark that
+// did not occur in training.
 void TokenizerSpec::learn_pairs(const SplitText& given, const Monitor& monitor) {
   std::vector<std::array<std::int64_t, boundary_count>> counts(pairs_.size());
   GoldBoundaries gold(given);

@@ -121,6 +121,7 @@ void scan_text(const CharacterKinds& kinds, std::string_view text, Decide&& deci
       window.move_to(at);
       if (at % 4096 < 2) monitor.throw_if_stopped();
       const bool last = at + 1 == window.last();
+      // Blanks after the character belong to this step, too.
       const bool apart = at + 2 < window.last() && window[at + 1].kind <= line_end_kind;
       const Boundary found = last ? Boundary::sentence : decide(window, at, sentence);
       if (found != Boundary::inside) {
