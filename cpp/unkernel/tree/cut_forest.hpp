@@ -1,8 +1,8 @@
 // The subtrees of cuts with their weights, without the examples of the cuts.
 //
-// A cut g = sum of coefficient_i phi(x_i) needs no examples: it is given by the distinct subtrees of its
-// trees, each with a weight (the DAG of Severyn & Moschitti, 2011). So cuts can be sent in pieces to
-// processes that do not have the examples.
+// A cut of the sampled cutting-plane method (sampled.hpp), g = sum of coefficient_i phi(x_i), is given by the
+// distinct subtrees of its trees, each with a weight (the DAG of Severyn & Moschitti, 2011). So cuts can be
+// sent in pieces to processes that do not have the examples.
 #pragma once
 
 #include <cstddef>

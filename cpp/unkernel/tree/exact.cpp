@@ -18,8 +18,8 @@ namespace {
 
 constexpr std::size_t first_examples = 1024;  // per labelling
 constexpr std::size_t min_added = 256;
-constexpr double finest_pairs = 1e-7;  // the limit of kernels in single precision
-// Per round: with kernels of very different magnitudes, the pair solver may never converge.
+constexpr double finest_pairs = 1e-7;  // the finest tolerance of SMO, because kernels are in single precision
+// The most steps of SMO per round: with kernels of very different magnitudes, it may never converge.
 constexpr std::int64_t most_steps = 10'000'000;
 constexpr double largest_kernel = 1e30;  // above this, single precision overflows
 
@@ -149,9 +149,8 @@ class Decomposition {
     problem.is_solved = problem.gap() <= options_.tolerance;
   }
 
-  // Sets the tolerance of the next pair solution, which decreases with the gap, and further if no example
-  // outside of the working set violates its condition. Returns false if single precision allows no more
-  // progress.
+  // Sets the tolerance of SMO in the next round. It decreases with the gap, and further if no example outside
+  // of the working set violates its condition. Returns false if single precision allows no more progress.
   bool tighten_tolerances(bool no_violators_left) {
     bool can_continue = !no_violators_left;
     for (Problem* problem : unsolved()) {

@@ -1,4 +1,4 @@
-// Finds the groups of a forest's nodes in another forest, which may grow.
+// Finds the groups (tree_kernel.hpp) of a forest's nodes in another forest, which may grow.
 //
 // Returns the same groups as groups_in, but incrementally: after the other forest has grown, update() looks
 // up only its new nodes.

@@ -1,5 +1,5 @@
-// Computes Delta of two nodes from the Delta of their children, for callers with a table of all pairs of
-// nodes.
+// Computes Delta, the contribution of two nodes to a tree kernel (tree_kernel.hpp), from the Delta of their
+// children. For callers that store the Delta of all pairs of nodes.
 #pragma once
 
 #include <cstddef>

@@ -108,6 +108,8 @@ bool ProductionScorer::sum_up_with_parent(Node& node, const TreeRow& tree, std::
   return true;
 }
 
+// Multiplies the sums of the node and of its parent by the factors of the first child, run by run. Returns
+// these factors, because they are not written to the row.
 ProductionScorer::FirstChild ProductionScorer::add_runs(Node& node, const ChildMatch& match,
                                                         const double* parent_run_weights) {
   const Node& child = nodes_[at(match.child)];
@@ -220,6 +222,7 @@ void ProductionScorer::take_row(Node& node) {
   spare_.pop_back();
 }
 
+// Multiplies by the factors of the first child, in the way that is fastest for its runs.
 void ProductionScorer::multiply_range(Node& node, const ChildMatch& match, bool keeps_row) {
   const Node& child = nodes_[at(match.child)];
   if (child.row == nullptr && at(match.list.size) == index_.block_size(node.group)) {

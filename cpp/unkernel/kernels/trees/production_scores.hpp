@@ -2,11 +2,11 @@
 //
 //   s(u) = scale(u) sum_v f(v) r(v),    r(v) = prod_k (1 + Delta(child k of u, child k of v))
 //
-// where v are the nodes in the block of u's group, f(v) is the weight of v, and a factor is 1 unless the
-// children match. The factors of one child after another are multiplied into r, and the sum is updated: a
-// factor 1 + d for the nodes in a list L adds the sum of f(v) r(v) d over v in L. So no separate pass sums
-// the row r, and r is stored only if a later child or a parent needs it. The factors of the first child are
-// multiplied run by run, using the sum of f over each run.
+// where v are the nodes of the model in the block of u's group (tree_index.hpp), f(v) is the weight of v, and
+// a factor is 1 unless the children match. The factors of one child after another are multiplied into r, and
+// the sum is updated: a factor 1 + d for the nodes in a list L adds the sum of f(v) r(v) d over v in L. So no
+// separate pass sums the row r, and r is stored only if a later child or a parent needs it. The factors of
+// the first child are multiplied run by run, using the sum of f over each run.
 //
 // Cost     about a nanosecond per node with a matching child that is not the first; less for the first child
 // Memory   8 bytes times the largest block for each stored row, per thread

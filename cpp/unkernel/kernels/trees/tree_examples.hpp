@@ -59,6 +59,7 @@ struct KernelMatrix {
   std::span<const std::int32_t> right_chosen;
   bool lower_only;
 };
+// Computes the selected kernels and passes them to the sink.
 void compute_kernels(const ExampleKernel& kernel, const KernelMatrix& matrix, int threads,
                      const Monitor& monitor, GramSink& sink);
 

@@ -240,6 +240,7 @@ void TreeRows::sum_class(Node& node, std::span<const NodeId> children, std::int3
   for (std::int32_t i = 0; i < nodes.size; ++i) node.listed.push_back(nodes.begin + i);
 }
 
+// Computes the ratios of the nodes of a class, if few pairs of children match.
 void TreeRows::sum_few(const TreeIndex::Child* right_children, std::size_t width, std::int32_t count,
                        double factor, double* row) const {
   const double leaf = index_.kernel().decay * index_.kernel().decay;
@@ -262,6 +263,7 @@ void TreeRows::sum_few(const TreeIndex::Child* right_children, std::size_t width
   }
 }
 
+// Does the same for any number of matching pairs.
 void TreeRows::sum_many(const TreeIndex::Child* right_children, std::size_t height, std::size_t width,
                         std::int32_t count, double factor, double* row) {
   for (std::int32_t i = 0; i < count; ++i, right_children += width) {

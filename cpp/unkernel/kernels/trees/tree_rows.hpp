@@ -1,4 +1,4 @@
-// Computes Delta between the nodes of one tree and all nodes of an index.
+// Computes Delta (tree_kernel.hpp) between the nodes of one tree and all nodes of an index (tree_index.hpp).
 //
 // Processes the nodes of the tree, children first. The Delta of a node u with the nodes in the block of its
 // group form a *row*. They equal one number, the scale, except at the nodes in u's lists. Only these
@@ -114,8 +114,8 @@ class TreeRows {
   PartialTreeSum partial_;
 };
 
-// Returns true if the only match is that of the first child, and its row is not constant. Then each ratio is
-// used once, and is stored only if a parent needs it, too.
+// Returns whether the only match is that of the first child, and the child's row is not constant. Then each
+// ratio is used once, and is stored only if a parent needs it, too.
 inline bool TreeRows::is_single_range(const Node& node) const {
   return node.matches == 1 && plan_.match(node.first_match).place == 0 && index_.kernel().by_production() &&
          nodes_[static_cast<std::size_t>(plan_.match(node.first_match).child)].row != nullptr;

@@ -4,7 +4,8 @@
 //            = sum_u weight(u) scale(u) [ F(group of u) + sum over v in u's lists of f(v) (ratio(v, u) - 1) ]
 //
 // where f(v) is the model's weight of node v, and F the sum of the weights in a group (Severyn & Moschitti
-// 2011, Theorem 1). Each pair of distinct subtrees is evaluated once per tree, and only if some children
+// 2011, Theorem 1). Delta = scale ratio: the scale is the Delta of u with all nodes that are not in u's lists
+// (tree_rows.hpp). Each pair of distinct subtrees is evaluated once per tree, and only if some children
 // match.
 #pragma once
 
@@ -67,6 +68,7 @@ struct GramTask {
   std::span<const std::int32_t> right_chosen;
   bool lower_only;
 };
+// Computes the selected kernels, in blocks of columns, and passes them to the sink.
 void compute_gram(const TreeKernel& kernel, const GramTask& task, int threads, const Monitor& monitor,
                   GramSink& sink);
 
