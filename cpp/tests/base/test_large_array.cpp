@@ -44,8 +44,8 @@ void test_empty_and_moved_arrays() {
 }
 
 void test_impossible_sizes_are_refused() {
-  volatile std::size_t too_many =
-      static_cast<std::size_t>(-1) / sizeof(double) + 2;  // wraps around to few bytes
+  // The number of bytes wraps around to a small number.
+  volatile std::size_t too_many = static_cast<std::size_t>(-1) / sizeof(double) + 2;
   CHECK_THROWS(LargeArray<double>(too_many), std::bad_alloc);
   CHECK_THROWS(LargeAllocator<double>().allocate(too_many), std::bad_alloc);
 }

@@ -85,8 +85,8 @@ class Numbering {
 
   std::uint64_t features_;
   std::uint64_t may_repeat_;
-  std::vector<std::vector<Key>>
-      counts_;  // [size][n]: conjunctions of exactly `size` features among the first n ranks
+  // [size][n]: conjunctions of exactly `size` features among the first n ranks.
+  std::vector<std::vector<Key>> counts_;
 };
 
 inline double factorial(int n) { return n <= 1 ? 1.0 : n * factorial(n - 1); }

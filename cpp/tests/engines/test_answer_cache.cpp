@@ -55,8 +55,8 @@ void test_cached_scores_were_stored_before() {
   Random random(1);
   for (const std::size_t max_rows : {1, 2, 7, 8, 9, 100, 1000}) {
     AnswerCache cache(max_rows, scores);
-    std::map<std::pair<Columns, std::vector<double>>, bool>
-        stored_all;  // true if all scores were stored, false if only the decision
+    // True if all scores were stored, false if only the decision was.
+    std::map<std::pair<Columns, std::vector<double>>, bool> stored_all;
     for (int k = 0; k < 3000; ++k) {
       const Columns columns = random_columns(random, 5);
       const bool valued = !columns.empty() && random.below(3) == 0, decision_only = random.below(2) == 0;

@@ -15,8 +15,8 @@ namespace {
   constexpr double per_ln2 = 0x1.71547652b82fep+0;
   constexpr double ln2_high = 0x1.62e42feep-1;  // 32 bits, so that its products with n are exact
   constexpr double ln2_low = 0x1.a39ef35793c76p-33;
-  constexpr double shift =
-      0x1.8p52;  // adding this number rounds x / ln 2 to a whole number, in the lowest bits
+  // Adding this number rounds x / ln 2 to a whole number, in the lowest bits.
+  constexpr double shift = 0x1.8p52;
   const double shifted = x * per_ln2 + shift;
   const double n = shifted - shift;
   const double r = (x - n * ln2_high) - n * ln2_low;

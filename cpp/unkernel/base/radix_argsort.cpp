@@ -34,8 +34,8 @@ void RadixArgsort::compute_keys(std::span<const double> values) {
   const auto [least, most] = std::ranges::minmax(values);
   // Halve the operands first, so that the difference of any two finite doubles is finite.
   const double width = most / 2 - least / 2;
-  const double scale =
-      width > 1e-290 ? 4294967295.0 / width : 0.0;  // otherwise all keys are equal, and values are compared
+  // If the width is negligible, all keys are equal, and sort_ties compares the values.
+  const double scale = width > 1e-290 ? 4294967295.0 / width : 0.0;
   items_.resize(values.size());
   sorted_.resize(values.size());
   for (std::size_t k = 0; k < values.size(); ++k) {

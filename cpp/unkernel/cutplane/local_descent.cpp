@@ -13,8 +13,8 @@
 namespace unkernel::cutplane {
 namespace {
 
-constexpr std::int64_t most_parts =
-    2;  // more parts would give a worse guess; with fewer, threads would be idle
+// More parts would give a worse guess. With fewer, threads would be idle.
+constexpr std::int64_t most_parts = 2;
 constexpr std::int64_t min_blocks = 8;  // per part
 
 template <class LossKind>

@@ -126,8 +126,8 @@ class GroupedRows {
   void add_group(std::size_t begin, std::size_t end, const Ranking& ranking) {
     const auto ranks = std::span(ranks_).subspan(begin, end - begin);
     if (ranks.front() == ranks.back()) return;
-    const bool keeps_ranks =
-        !ranking.pair_weights.empty();  // then all groups share one table of pair weights
+    // If classes of pairs have weights, all groups share one table of them, with the original ranks.
+    const bool keeps_ranks = !ranking.pair_weights.empty();
     const std::int32_t rank_count = keeps_ranks ? ranking.rank_count : renumber_ranks(ranks);
     groups_.push_back({begin, end, rank_count, keeps_ranks ? 0 : pair_weights_.size()});
     if (!ranking.gains.empty()) add_differences(groups_.back(), ranking);
@@ -217,8 +217,8 @@ class OrdinalOracle final : public JointOracle {
   Evaluation evaluate(std::span<const double> scores, std::span<double> coefficients, int threads) override {
     std::ranges::fill(coefficients, 0.0);
     const auto count = static_cast<std::int64_t>(grouped_.groups().size());
-    const std::int64_t batch =
-        std::max<std::int64_t>(1, count / 64);  // small groups are processed in batches
+    // Small groups are processed in batches.
+    const std::int64_t batch = std::max<std::int64_t>(1, count / 64);
     std::vector<Evaluation> parts(static_cast<std::size_t>((count + batch - 1) / batch));
     spaces_.resize(static_cast<std::size_t>(std::max(threads, 1)));
     parallel_slots(threads, static_cast<std::int64_t>(parts.size()),

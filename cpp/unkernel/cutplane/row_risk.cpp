@@ -26,8 +26,8 @@ double RowRisk::cut(double step, std::span<double> gradient) {
 }
 
 int RowRisk::first_guess(double C, std::span<double> weights, std::span<double> gradient, double& offset) {
-  constexpr std::int64_t fewest_rows =
-      5000;  // fewer rows need no guess, and the guess depends on the order of rows
+  // Fewer rows need no guess, and the guess depends on the order of rows.
+  constexpr std::int64_t fewest_rows = 5000;
   const std::optional<RowLosses> losses = oracle_.row_losses();
   if (!losses || store_.rows() < fewest_rows) return 0;
   offset = descend_locally(store_, intercept_, *losses, C, threads_, weights, gradient);

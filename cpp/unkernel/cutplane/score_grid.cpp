@@ -13,10 +13,10 @@
 namespace unkernel::cutplane {
 namespace {
 
-constexpr std::int64_t rows_per_piece = 1
-                                        << 18;  // fixed, so that sums do not depend on the number of threads
-constexpr std::int64_t most_levels = 1000;      // 2^levels is a double
-constexpr std::int64_t most_cells = 1 << 20;    // 2 cells * levels is an int32
+// Fixed, so that sums do not depend on the number of threads.
+constexpr std::int64_t rows_per_piece = 1 << 18;
+constexpr std::int64_t most_levels = 1000;    // 2^levels is a double
+constexpr std::int64_t most_cells = 1 << 20;  // 2 cells * levels is an int32
 
 // Rows are placed in small batches, by loops without table lookups, which compilers vectorise.
 constexpr std::size_t rows_at_once = 256;

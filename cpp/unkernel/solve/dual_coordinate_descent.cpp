@@ -147,8 +147,8 @@ double DualCoordinateDescent::bound_rounding_of_sum(const GapSums& sums) const {
   const LengthSums lengths = sum_lengths();
   const auto terms = static_cast<double>(rows_.size());
   if (rows_.is_gram()) {
-    constexpr double errors_of_kernel =
-        256.0;  // a kernel value is a power of a sum, with several rounding errors
+    // A kernel value is a power of a sum, with several rounding errors.
+    constexpr double errors_of_kernel = 256.0;
     return unit_of_rounding * (terms + errors_of_kernel) * lengths.duals * (lengths.duals + lengths.losses);
   }
   const double weight_error = terms * lengths.duals;

@@ -14,8 +14,8 @@ namespace unkernel::solve {
 
 class GramRows {
  public:
-  static constexpr bool has_stored_scores =
-      true;  // tells RowSweep to make only the steps with the largest gains
+  // Tells RowSweep to make only the steps with the largest gains.
+  static constexpr bool has_stored_scores = true;
 
   GramRows(std::vector<double> gram, std::size_t rows) : gram_(std::move(gram)), rows_(rows) {}
 

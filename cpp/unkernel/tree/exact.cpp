@@ -64,8 +64,8 @@ struct Problem {
   const std::vector<double>& costs;
   std::vector<double> alpha;
   std::vector<double> scores;
-  std::vector<bool>
-      has_exact_score;  // whether the score is in double precision and belongs to the current alpha
+  // Whether the score is in double precision and belongs to the current alpha.
+  std::vector<bool> has_exact_score;
   bool fit_intercept;
   bool is_solved = false;  // whether the gap is small enough for the current scores
   bool is_reported = false;

@@ -36,8 +36,8 @@ struct TreeExamples {
   std::vector<std::int64_t> vector_ends;  // of each example
   std::vector<std::int32_t> vector_channel;
   std::vector<std::int64_t> entry_ends;  // of each vector
-  std::vector<std::int64_t>
-      indices;  // as in the file, ascending; for a named feature, its number in `features`
+  // As in the file, ascending. For a named feature, its number in `features`.
+  std::vector<std::int64_t> indices;
   std::vector<double> values;
   NameTable features;  // empty unless features have names
 };

@@ -26,8 +26,8 @@ struct ConjunctionScratch {
   DenseScratch dense;
   std::vector<double> value_of_rank;  // the row's value of each rank, 0 elsewhere
   std::vector<Rank> tail_ranks;       // storage of TailRanks
-  std::vector<std::uint16_t>
-      rare_overlaps;                    // by support vector: how many of the row's rare ranks it contains
+  // By support vector: how many of the row's rare ranks it contains.
+  std::vector<std::uint16_t> rare_overlaps;
   std::vector<double> rare_products;    // by support vector: product with the row over rare ranks
   const OwnerBounds* bounds = nullptr;  // null unless scoring may stop once the decision is certain
   RemainingBounds<double> remaining;    // bounds of the owners in the tail

@@ -119,8 +119,8 @@ struct ConjunctionTablesIn {
   Array<std::uint32_t> group_begins;  // groups + 1, into the ranks; empty if nothing is grouped
   Array<std::uint32_t> state_begins;  // groups + 1, into the states
   Array<std::uint64_t> states;        // bit k is set if the group's k-th rank is present
-  std::array<Array<double>, most_degree>
-      state_sums;  // of 1, 2 .. states, in the order of StateIndex, x scores
+  // The sums of 1, 2, .. states, in the order of StateIndex, x scores.
+  std::array<Array<double>, most_degree> state_sums;
 
   std::size_t scores() const { return intercept.size(); }
   std::size_t used() const { return columns.size(); }

@@ -121,8 +121,8 @@ class ChildPattern {
 
  private:
   std::vector<Pair> pairs_;
-  std::array<double, most_pairs * most_pairs>
-      follows_{};  // lambda^gaps if pair k can follow pair l, otherwise 0
+  // lambda^gaps if pair k can follow pair l, otherwise 0; row-major.
+  std::array<double, most_pairs * most_pairs> follows_{};
 };
 
 // Computes mu (lambda^2 + S) for nodes with `height` and `width` children, from the table of all pairs of

@@ -16,8 +16,8 @@ namespace {
 // writers that they are the first.
 constexpr double untouched = -1.0;
 
-constexpr std::size_t max_unordered_row_bytes =
-    std::size_t{64} << 20;  // beyond this size, nodes are visited in an order that needs fewer rows
+// Beyond this size, nodes are visited in an order that needs fewer rows.
+constexpr std::size_t max_unordered_row_bytes = std::size_t{64} << 20;
 constexpr std::size_t most_row_bytes = std::size_t{1} << 30;
 constexpr std::size_t always_allowed_rows = 64;  // allowed even beyond most_row_bytes
 

@@ -83,8 +83,8 @@ class FeatureIndex {
   };
   struct Table {
     TemplateRanges ranges;
-    std::vector<std::int32_t>
-        columns_of_values;  // empty unless the template has one place and enough features
+    // Empty unless the template has one place and enough features.
+    std::vector<std::int32_t> columns_of_values;
     std::vector<Group> groups;
 
     template <class Value>

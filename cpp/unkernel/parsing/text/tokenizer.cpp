@@ -10,8 +10,8 @@
 namespace unkernel::parsing {
 namespace {
 
-constexpr std::size_t min_bytes_per_task =
-    1 << 16;  // bytes; a task has several short paragraphs or one longer one
+// A task has several short paragraphs or one longer one.
+constexpr std::size_t min_bytes_per_task = 1 << 16;
 
 // Some whole stretches of text, for one thread.
 struct Task {

@@ -37,8 +37,8 @@ struct BoundaryRows {
 
 class TokenizerSpec {
  public:
-  static constexpr std::uint8_t use_classifier =
-      boundary_count;  // the classifier decides the boundary of this pair
+  // The value of pairs for which the classifier decides the boundary.
+  static constexpr std::uint8_t use_classifier = boundary_count;
 
   struct Stored {
     CharacterTables characters;
