@@ -1,5 +1,5 @@
-// tanh, log and integer powers, with the same bits on every machine. C libraries differ in the last digit,
-// but scores must not depend on the machine.
+// Computes tanh, log and integer powers, with the same bits on every machine. C libraries differ in the last
+// digit, but scores must not depend on the machine.
 #pragma once
 
 namespace unkernel {

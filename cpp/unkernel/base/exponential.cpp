@@ -37,8 +37,8 @@ namespace {
 
 UNKERNEL_CLONES void scale_and_exponentiate(double factor, double* values, std::size_t count) {
   constexpr double least = -746.0;  // its exp rounds to 0
-  for (std::size_t k = 0; k < count;
-       ++k) {  // a separate loop: in the loop below, GCC would make a branch of this
+  // A separate loop: in the loop below, GCC would make a branch of this.
+  for (std::size_t k = 0; k < count; ++k) {
     const double x = factor * values[k];
     values[k] = x < least ? least : x;
   }

@@ -1,4 +1,4 @@
-// exp of many numbers at once, in vector instructions.
+// Computes exp of many numbers at once, in vector instructions.
 #pragma once
 
 #include <cstddef>

@@ -17,7 +17,7 @@ namespace unkernel {
 
 inline constexpr std::size_t huge_page = std::size_t{1} << 21;
 
-// Only a hint: a system that ignores the hint is slower, but results do not change.
+// Asks the system for huge pages. If it ignores this hint, programs are slower, but results do not change.
 inline void advise_huge_pages([[maybe_unused]] void* memory, [[maybe_unused]] std::size_t bytes) {
 #if defined(__linux__) && defined(MADV_HUGEPAGE)
   const auto begin = (reinterpret_cast<std::size_t>(memory) + huge_page - 1) & ~(huge_page - 1);

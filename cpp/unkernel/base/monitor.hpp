@@ -44,6 +44,7 @@ class Monitor {
       : callback_(callback), own_thread_(std::this_thread::get_id()) {}
 
   void report(const Progress& progress);
+  // Counts one more finished problem; reports do not change this count.
   void finish_one();
   Progress latest() const;
   void stop() { stopped_.store(true, std::memory_order_relaxed); }
@@ -59,6 +60,7 @@ class Monitor {
   bool wait();
   void end();
   Progress take_latest();
+  // Returns whether there has been a report since the last take_latest().
   bool has_news() const;
 
  private:

@@ -10,7 +10,7 @@
 
 namespace unkernel {
 
-// 1 / (1 + exp(exponent)). No power overflows.
+// Returns 1 / (1 + exp(exponent)), which falls as the exponent rises. No power overflows.
 inline double sigmoid(double exponent) {
   double small = -std::abs(exponent);
   exponentials(1.0, &small, 1);
@@ -18,7 +18,7 @@ inline double sigmoid(double exponent) {
 }
 
 // Replaces the scores of all classes by probabilities in proportion to exp(score). For the scores 0 and f,
-// the result is sigmoid(-f) and sigmoid(f), to the last bit.
+// the result is sigmoid(f) and sigmoid(-f), to the last bit.
 inline void softmax(std::span<double> scores) {
   if (scores.empty()) return;
   const double largest = *std::max_element(scores.begin(), scores.end());

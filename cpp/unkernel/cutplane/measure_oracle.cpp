@@ -11,6 +11,7 @@
 namespace unkernel::cutplane {
 namespace {
 
+// A labelling of all rows, and its value: the expression that R(s) maximises.
 struct Labelling {
   std::int64_t kept = 0;    // a: positives that stay positive
   std::int64_t raised = 0;  // b: negatives that become positive

@@ -1,10 +1,10 @@
 // Performance measures of a whole set of predictions, optimised as in SVMperf (Joachims 2005).
 //
-//   R(s) = max(0, max over labelings y' of  [ n loss(y', y) - sum over rows with y'_i != y_i of y_i s_i ])
+//   R(s) = max(0, max over labellings y' of  [ n loss(y', y) - sum over rows with y'_i != y_i of y_i s_i ])
 //
-// With n times the error rate as the loss, this is the sum of hinge losses, so C has the same meaning for
-// every measure. Let the loss depend only on a, the number of positives that y' labels positive, and b, the
-// number of negatives that y' labels positive. The labeling that attains the maximum labels as positive the a
+// If the loss is the error rate, this is the sum of hinge losses, so C has the same meaning for every
+// measure. Let the loss depend only on a, the number of positives that y' labels positive, and b, the number
+// of negatives that y' labels positive. The labelling that attains the maximum labels as positive the a
 // positives and the b negatives with the highest scores.
 //
 //   f1                1 - 2a / (P + a + b)    concave in b for each a: O(P log N) instead of O(P N)

@@ -27,7 +27,7 @@ class Oracle {
  public:
   virtual ~Oracle() = default;
   virtual std::int64_t rows() const = 0;
-  // Selects the line between these scores for later calls. The scores are not copied.
+  // Selects the line through these scores, on which later calls evaluate R. The scores are not copied.
   virtual void face(std::span<const double> current, std::span<const double> proposed) = 0;
   // Returns R, or a close upper bound of R, and its slope at current + step (proposed - current).
   virtual solve::LinePoint along(double step, int threads) = 0;

@@ -325,12 +325,13 @@ class OrdinalOracle final : public JointOracle {
     }
   }
 
-  // A pair (i above j) is ordered iff s_j <= s_i - 1. The two sweeps use the same rounded s_i - 1, because a
-  // pair that only one of them counted would make a cut that excludes the optimum.
-
   // Returns all - part, or zero if the two are equal up to rounding.
   static double difference(double all, double part) { return all - part > 1e-14 * all ? all - part : 0.0; }
 
+  // Calls add_count(k, c) with the weight c of the pairs in which row k is the higher one and which are not
+  // ordered. Returns the sum. A pair (i above j) is ordered iff s_j <= s_i - 1. This sweep and subtract_lower
+  // use the same rounded s_i - 1, because a pair that only one of them counted would make a cut that excludes
+  // the optimum.
   template <class Sums, class AddCount>
   static double add_higher(const Workspace& space, const Sums& all_rows, Sums& in_order,
                            const AddCount& add_count) {
@@ -348,6 +349,7 @@ class OrdinalOracle final : public JointOracle {
     return total;
   }
 
+  // Does the same for the pairs in which row k is the lower one.
   template <class Sums, class AddCount>
   static void subtract_lower(const Workspace& space, const Sums& all_rows, Sums& in_order,
                              const AddCount& add_count) {

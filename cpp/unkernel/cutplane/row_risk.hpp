@@ -16,6 +16,7 @@ class RowRisk final : public ScoreRisk {
   std::size_t dimension() const override { return passes_.dimension(); }
   void aim(std::span<const double> weights) override;
   double cut(double step, std::span<double> gradient) override;
+  // Descends locally (local_descent.hpp) if the loss is a sum over single rows and there are enough of them.
   int first_guess(double C, std::span<double> weights, std::span<double> gradient, double& offset) override;
 
  private:

@@ -55,8 +55,8 @@ WeightedTrees CutScorer::weighted_trees(std::span<const std::int32_t> examples,
     for (const std::int32_t example : examples) {
       for (const NodeId node : counts.row(at(example)).nodes) {
         list_node(node);
-        std::ranges::for_each(forest.children(node),
-                              list_node);  // leaves that the kernel ignores are not in rows
+        // Leaves that the kernel ignores are children, but not in rows.
+        std::ranges::for_each(forest.children(node), list_node);
       }
     }
   }

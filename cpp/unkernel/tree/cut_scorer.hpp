@@ -70,9 +70,9 @@ class CutScorer {
   std::shared_ptr<const kernels::ExampleSet> set_;
   CutForest cuts_;
   kernels::GrowingGroups known_;
-  std::vector<std::int32_t> groups_;  // for each node of the set's forest: its group in an index; -1 between
-                                      // calls
-  std::vector<NodeId> places_;        // for each node of the set's forest; -1 between calls
+  // For each node of the set's forest; -1 between calls.
+  std::vector<std::int32_t> groups_;  // its group in an index
+  std::vector<NodeId> places_;        // its number in a copy of some trees
   // Buffers that are kept between calls, because allocating them for each call can take as long as using
   // them.
   std::array<TaskSums, summing_tasks> task_sums_;

@@ -37,6 +37,8 @@ struct BlockEntry {
   std::uint64_t checksum;
 };
 
+// Return the number of a layout in files; a position, rounded up to block_alignment; and the size of a block
+// without padding.
 std::int64_t layout_code(const Layout& layout);
 std::int64_t aligned_position(std::int64_t position);
 std::size_t block_bytes(std::int64_t rows, std::int64_t entries, const Layout& layout);

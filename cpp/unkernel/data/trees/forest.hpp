@@ -9,7 +9,8 @@
 // compares productions. Leaves have no production.
 //
 // Memory    16 bytes per node, 4 per child, and 24 to 64 bytes of hash tables per node
-// Threads   any number of threads may read, or one thread may write. `gate` serialises independent callers.
+// Threads   any number of threads may read, or one thread may write. Callers that do not know of each other
+//           lock gate().
 #pragma once
 
 #include <cstddef>

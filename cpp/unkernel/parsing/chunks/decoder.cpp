@@ -22,7 +22,7 @@ constexpr std::int32_t no_class = -1;
 // find worse tags than sums of log-probabilities, because a word with large margins would outvote its
 // neighbours.
 constexpr double sharpness = 2.0;
-// A tagging is dropped if it is less probable than the best tagging by more than this factor, in log-odds.
+// A tagging is dropped if its log-probability is below that of the best tagging by more than this.
 constexpr double max_log_odds_behind = 3.0;
 
 void to_log_probabilities(std::span<double> scores) {

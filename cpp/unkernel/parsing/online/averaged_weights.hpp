@@ -98,8 +98,8 @@ class AveragedWeights {
   double unit_ = 1.0;
   LargeVector<Entry> entries_;
   LargeVector<float> weights_;
-  LargeVector<float> corrections_;  // sums of changes times their example numbers; rounding errors of
-                                    // averages are about 1e-7
+  // Sums of changes times their example numbers. Rounding errors of averages are about 1e-7.
+  LargeVector<float> corrections_;
   std::size_t used_ = 0;
   // The keys of the row scored last.
   std::vector<Key> row_keys_;

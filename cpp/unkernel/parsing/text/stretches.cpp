@@ -46,8 +46,8 @@ Stretch stretch_from(const CharacterKinds& kinds, std::string_view text, std::si
   for (std::size_t at = begin; at < near.size();) {
     const std::size_t line_end = near.find('\n', at);
     if (line_end == std::string_view::npos) break;
-    at = skip_blanks(kinds, text,
-                     line_end + 1);  // advances even if line ends are not blanks in the kinds
+    // Advances even if line ends are not blanks in the kinds.
+    at = skip_blanks(kinds, text, line_end + 1);
     if (std::ranges::count(text.substr(line_end, at - line_end), '\n') > 1) return {at, true};
   }
   if (near.size() == text.size()) return {text.size(), true};
