@@ -36,6 +36,8 @@ struct Conjunctions {
 // divided by such powers, would underflow or overflow.
 void check_scale(const kernels::FeatureMap& map);
 
+// Return the estimates for all storages, with a plan if splitting may be best; the rows in a storage; and the
+// nonzero weights of weight vectors.
 StorageEstimate estimate_and_plan(const DistinctRows& examples, const MapOptions& options, int problems);
 
 std::unique_ptr<StoredRows> store_rows(const DistinctRows& examples, const MapOptions& options,

@@ -1,4 +1,4 @@
-// What an update knows of the rows that a model was trained on: the weights, and the curvatures of the loss.
+// The rows that a model was trained on, as an update knows them: by weights and curvatures of the loss.
 //
 // A model stores v = c w for the weight w of phi_T = c m_T, so the penalty of v is l1 |v|/c + l2/2 (v/c)^2.
 // The loss of the old rows is approximated at the old weights v0, without mixed second derivatives:

@@ -46,6 +46,7 @@ struct LiveConjunctions {
   std::span<const std::uint8_t> pair_buckets;  // flags of pairs whose triples are visited; empty for none
 };
 
+// These functions compute the messages of one part in steps 1 to 3.
 FeatureBounds feature_bounds(const ConjunctionSearch& search, std::span<const double> row_weights,
                              std::size_t features, int threads, const Monitor& monitor);
 

@@ -1,6 +1,6 @@
-// Computes the curvatures that an update needs instead of the rows: that of the loss in each weight v_T of a
-// model, sum_i h_i m_T(x_i)^2. h_i is the curvature of row i at its score (ScoreLoss::wide_curvatures): if it
-// were the second derivative, rows that the model predicts with certainty would be forgotten.
+// Computes the numbers that an update needs instead of the rows: the curvature of the loss in each weight v_T
+// of a model, sum_i h_i m_T(x_i)^2. h_i is the curvature of row i at its score (ScoreLoss::wide_curvatures).
+// With second derivatives as h_i, an update would forget rows that the model predicts with certainty.
 #pragma once
 
 #include <span>

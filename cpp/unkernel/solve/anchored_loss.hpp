@@ -5,15 +5,14 @@
 // of all rows at weights w0, and let g_k and h_k be those of the loss L_k of part k. The part's model of the
 // loss is
 //
-//   s L_k(w) + sum_j [ (g - s g_k)_j (w_j - w0_j) + d_j/2 (w_j - w0_j)^2 ],      d = max(h - s h_k, a small
-//   number),
+//   s L_k(w) + sum_j [ (g - s g_k)_j (w_j - w0_j) + d_j/2 (w_j - w0_j)^2 ],      s = sum(h) / sum(h_k),
 //
-// with s = sum(h) / sum(h_k). The term d adds the curvature that the part lacks in each column. The gradient
-// of the model at w0 is the gradient of the loss of all rows, so weights that lower the model plus a penalty
-// give a descent direction for all rows (Shamir, Srebro & Zhang, Communication-efficient distributed
+// with d = h - s h_k, or a small number if that is larger: d is the curvature that the part lacks. The
+// gradient of the model at w0 is the gradient of the loss of all rows, so weights that lower the model plus a
+// penalty give a descent direction for all rows (Shamir, Srebro & Zhang, Communication-efficient distributed
 // optimization using an approximate Newton-type method, ICML 2014).
 //
-// An update of a model (poly/sparse_train.hpp) uses the same terms for rows that are not available any more.
+// An update of a model uses the same terms for rows that are not available any more.
 //
 // The sum over j acts as the loss of additional rows, the *anchors*: the score of row n + j depends only on
 // weight j, and is c_j w_j.

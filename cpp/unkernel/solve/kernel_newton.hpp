@@ -9,10 +9,9 @@
 //           backtracking line search.
 // Stop      (P - D) / P <= tolerance, where P is the objective and D the dual objective at u = -L'(f):
 //           sum_i g_i(u_i) - 1/2 u'Ku.
-// Pull      With a pull, the penalty of weight j is 1/2 (w_j - m_j)^2 / s_j instead of w_j^2 / 2. Then w_j =
-// m_j +
-//           s_j (sum_i u_i phi(x_i))_j, the kernel has a factor s_j per column, and o_i = m'phi(x_i) is added
-//           to each score. The dual objective contains the additional term -u'o.
+// Pull      With a pull, the penalty of weight j is 1/2 (w_j - m_j)^2 / s_j instead of w_j^2 / 2. Then
+//           w_j = m_j + s_j (sum_i u_i phi(x_i))_j, the kernel has a factor s_j per column, and
+//           o_i = m'phi(x_i) is added to each score. The dual objective contains the additional term -u'o.
 #pragma once
 
 #include <cstdint>

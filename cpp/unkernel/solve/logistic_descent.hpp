@@ -10,10 +10,9 @@
 //           pass over all rows certifies the gap.
 // Growth    if costs times the kernel K of a row with itself are large, the first epochs would make w far too
 //           large. So the first epoch has small costs, which grow to full size from epoch to epoch.
-// Slow      the gap may fall slowly, for example if costs are large compared with 1 / K. The descent ends
-// early
-//           if Newton's method (kernel_newton.hpp) is likely to be faster. Newton's method can start from the
-//           u reached so far.
+// Slow      the gap may fall slowly, for example if costs are large compared with 1 / K. The descent
+//           ends early if Newton's method (kernel_newton.hpp) is likely to be faster. Newton's method can
+//           start from the u reached so far.
 #pragma once
 
 #include <cstdint>

@@ -1,8 +1,7 @@
 // The loop of dual coordinate descent for the logistic loss, compiled for every kind of row view.
 //
-// Visit    A row has costs p and q, score f and kernel K = phi'phi. With all other variables fixed, the best
-// u
-//          for the dual is u*(t) = p (1 - s(t)) - q s(t), s(t) = 1 / (1 + exp(-t)), at the root t of
+// Visit    A row has costs p and q, score f and kernel K = phi'phi. With all other variables fixed, the
+//          best u for the dual is u*(t) = p (1 - s(t)) - q s(t), s(t) = 1 / (1 + exp(-t)), at the root t of
 //
 //            h(t) = t - f + K (u - u*(t)),            h'(t) = 1 + K (p + q) s(t) (1 - s(t)) > 0.
 //

@@ -24,8 +24,8 @@ class ProximalNewton::GramHessian {
   void move(std::size_t j, double step) { add(step, gram_.row(place_[j]), gradient_); }
 
   std::size_t heavy_columns(std::span<const std::size_t>) const { return most_heavy_columns; }
-  void fill_gram(WeightedGram&, std::span<const std::int32_t>) const {
-  }  // all columns are already in the matrix
+  // All columns are already in the matrix.
+  void fill_gram(WeightedGram&, std::span<const std::int32_t>) const {}
 
   void multiply(std::span<const std::size_t> support, std::span<const double> direction,
                 std::span<double> product) {

@@ -15,7 +15,7 @@
 // Damping   if line searches end early, the curvatures c_i of the model become c_i + t (max_i - c_i), with
 //           max_i the largest possible curvature. t grows up to 1, where the model is an upper bound of the
 //           loss and full steps always succeed. It falls again when full steps succeed.
-// Shrinking the model of a step leaves out columns with w = 0 whose gradient is inside (-l1, l1), by more
+// Shrink    the model of a step leaves out columns with w = 0 whose gradient is inside (-l1, l1), by more
 //           than the largest violation.
 // Stop      P - D <= the requested gap, for the primal objective P and the dual objective D. D is computed
 //           from the gradients of the losses; if l2 = 0, these are scaled so that no column violates

@@ -2,9 +2,8 @@
 // or weights change.
 //
 // Memory   8 bytes per pair of columns, 12 per entry of the columns.
-// Cost     of a changed weight: half the square of the number of columns in its row. Of a new column: the
-// sum,
-//          over its rows, of the number of columns in the row.
+// Cost     of a changed weight: half the square of the number of columns in its row. Of a new column:
+//          the sum, over its rows, of the number of columns in the row.
 #pragma once
 
 #include <cstdint>
