@@ -50,6 +50,7 @@ class RowsOnGrid {
   RowsOnGrid(std::vector<std::int32_t> ranks, std::int32_t rank_count, std::vector<double> weights);
 
   std::size_t size() const { return ranks_.size(); }
+  // Counts the rows at their scores on the line, and the changes of their scores along the line.
   GridCounts count(const ScoreLine& line, const ScoreGrid& grid, int threads) const;
   // Interpolates a table of ranks x edges at the score of each row, and multiplies by the row's weight.
   std::vector<double> interpolate(const ScoreLine& line, const ScoreGrid& grid, std::span<const double> table,

@@ -76,6 +76,7 @@ CountedNumbers join_counts(const CountedNumbers& first, const CountedNumbers& se
 // count is an interval. No edge divides a range, so the counts of intervals are exact.
 std::vector<double> quantile_edges(const CountedNumbers& numbers, std::int64_t n_bins);
 
+// The summary of the cells that were added and of the summaries that were joined to it.
 struct ColumnSummary {
   StringCounts texts;
   RecordCounts items;               // of lists of strings

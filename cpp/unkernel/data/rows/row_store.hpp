@@ -74,6 +74,7 @@ class BlockLease {
   std::shared_ptr<void> holder_;  // null for blocks in memory
 };
 
+// The rows of a training set, as a sequence of blocks.
 class RowStore {
  public:
   virtual ~RowStore() = default;

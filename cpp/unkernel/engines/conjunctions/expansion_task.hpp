@@ -39,6 +39,7 @@ class Pruning {
   }
 
   bool is_active() const { return is_active_; }
+  // Returns whether to keep a conjunction: whether one of its weights, one per score, is large enough.
   bool keeps(const double* weights) const {
     for (std::size_t s = 0; is_active_ && s < min_positive_.size(); ++s) {
       if (weights[s] > 0.0 && weights[s] >= min_positive_[s]) return true;
