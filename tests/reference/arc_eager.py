@@ -143,7 +143,7 @@ def canonical_moves(heads):
 
 
 class Frame:
-    """The result of training without weights: templates, labels, columns, and classes of each part."""
+    """A trained parser without its weights: templates, labels, columns, and classes of each part."""
 
     def __init__(self, template_text, sentences, *, split, min_count):
         self.templates = Templates(template_text)
@@ -253,7 +253,7 @@ class Parts:
 
 
 class CloseCallError(Exception):
-    """The order of summation decides which of two scores is larger."""
+    """Two scores are so close that the order of summation decides which is larger."""
 
 
 def parse(frame, sentence, move_scores, label_scores, tolerance=0.0):

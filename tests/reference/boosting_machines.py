@@ -1,8 +1,8 @@
-"""Stand-ins of interpret's Explainable Boosting Machines, with a slow and obvious way to their answers.
+"""Stand-ins for interpret's Explainable Boosting Machines, which compute their answers term by term.
 
 They have the public attributes of a fitted machine, and need no package. ``tests/golden/interpret`` holds
-such attributes of machines that interpret has trained, with its own answers; ``tests/golden/README.md`` says
-how they were made.
+the attributes of machines that interpret has trained, and interpret's answers; ``tests/golden/README.md``
+says how they were made.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def _bin(value: Any, bins: Any) -> int:
 
 
 class ExplainableBoostingClassifier(ClassifierMixin, _Machine):
-    """A stand-in of interpret's classifier."""
+    """A stand-in for interpret's classifier."""
 
     def decision_function(self, X: Any) -> Any:
         """Return the scores."""
@@ -84,7 +84,7 @@ class ExplainableBoostingClassifier(ClassifierMixin, _Machine):
 
 
 class ExplainableBoostingRegressor(RegressorMixin, _Machine):
-    """A stand-in of interpret's regressor."""
+    """A stand-in for interpret's regressor."""
 
     def predict(self, X: Any) -> Any:
         """Return the scores."""

@@ -1,4 +1,4 @@
-"""Slow twins of the bunsetsu reader, features and parser, and sentences to try them on."""
+"""Slow twins of the reader, features and parser of bunsetsu (Japanese phrases), and sentences to try them."""
 
 from __future__ import annotations
 

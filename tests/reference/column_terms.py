@@ -1,4 +1,4 @@
-"""Slow twin of the division of scores into terms of columns: inclusion and exclusion of averaged scores."""
+"""The slow twin of dividing scores into terms of columns, by inclusion and exclusion of average scores."""
 
 import itertools
 

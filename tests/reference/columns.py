@@ -22,7 +22,7 @@ class Sentence:
 
 
 def read(data: bytes, format: str, trees: str = "none") -> list[Sentence]:
-    """Return all sentences; the first bad line is a BadLineError with its line and column."""
+    """Return all sentences. The first bad line raises a BadLineError with its line and column."""
     sentences: list[Sentence] = []
     current: Sentence | None = None
     no_words = False  # whether multiword tokens or empty nodes have occurred in this sentence

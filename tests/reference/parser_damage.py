@@ -1,7 +1,7 @@
 """Damage files of arc-eager parsers, load them and parse: a separate program, because it may crash.
 
-``python parser_damage.py FOLDER SEED COUNT FILE...`` does the same as ``damage.py`` for classifiers. Every
-loaded parser must still make trees.
+``python parser_damage.py FOLDER SEED COUNT FILE...`` does for parsers what ``damage.py`` does for
+classifiers. Every loaded parser must still make trees.
 """
 
 from __future__ import annotations

@@ -49,9 +49,9 @@ def primal(w, Phi, y, costs, kind):
 
 
 def solve_dual(K, y, costs, kind, *, sweeps=20000, gap=1e-9):
-    """Dual coordinate descent on the full kernel matrix, in order, until the gap is tiny.
+    """Solve the dual by coordinate descent on the full kernel matrix, in order, until the gap is tiny.
 
-    Returns the coefficients b_i = y_i alpha_i and the primal objective.
+    Return the coefficients b_i = y_i alpha_i and the primal objective.
     """
     Q = K * np.outer(y, y)
     diagonal = np.zeros(len(y)) if kind == "hinge" else 0.5 / costs

@@ -1,4 +1,4 @@
-"""Trees of other libraries, and trees as text."""
+"""A stand-in for the trees of other libraries, and its text in brackets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The slow twin of the cache of scores: a dictionary of whole rows without a limit."""
+"""The slow twin of the cache of scores: a dictionary from rows to scores, without a limit."""
 
 from __future__ import annotations
 

@@ -102,7 +102,7 @@ def model_objective(kind, model, X, codes, costs, *, l1=1.0, l2=0.0):
 
 
 def dual_bound(kind, Phi, F, codes, costs, *, l1=1.0, l2=0.0):
-    """A lower bound of the optimum over all columns of Phi, by duality, from the scores F of any model.
+    """Return a lower bound of the optimum over all columns of Phi, by duality, from scores F of any model.
 
     With U = -dL/dF: max over s of sum_i g_i(s u_i) - sum_jk max(|Phi_j' s u_k| - l1, 0)^2 / (2 l2);
     for l2 = 0 no |Phi_j' s u_k| may exceed l1.

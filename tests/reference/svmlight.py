@@ -37,7 +37,7 @@ def finite(text: str) -> float | None:
 
 
 def read(data: bytes, smallest: int = 0, largest: int = 2**63 - 2) -> Rows:
-    """Read a whole file; the first bad line is a BadLineError with its line and column."""
+    """Read a whole file. The first bad line raises a BadLineError with its line and column."""
     result = Rows()
     text = data.removeprefix(b"\xef\xbb\xbf").decode("latin-1")
     for number, line in enumerate(text.split("\n"), start=1):

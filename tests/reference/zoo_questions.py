@@ -211,5 +211,5 @@ def ask_one(question: Question, model: Any) -> str:
 
 
 def sample_questions(questions: list[Question], max_questions: int, rng: Random) -> list[Question]:
-    """Return a random sample of at most `most` questions."""
+    """Return a random sample of at most `max_questions` questions."""
     return questions if len(questions) <= max_questions else rng.sample(questions, max_questions)

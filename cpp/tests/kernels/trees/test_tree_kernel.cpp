@@ -329,7 +329,7 @@ void test_scores_equal_sums_of_kernels() {
     for (int round = 0; round < 20; ++round) {
       const TreeKernel kernel{kind, 0.1 + 0.05 * round, 0.4};
       const Trees support = random_forest(random, 1 + random.below(30), {4, 3, 3, round % 2 == 0});
-      // The trees have a new label.
+      // The inputs have a label that the support trees lack.
       const Trees inputs = random_forest(random, 1 + random.below(90), {4, 3, 4, round % 2 == 0});
       for (const std::size_t scores : {1UL, 3UL})
         check_scores(kernel, support, inputs, scores, round % 4 < 2, random);
