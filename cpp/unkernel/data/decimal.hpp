@@ -46,7 +46,7 @@ inline constexpr std::array<std::uint64_t, 8> whole_powers_of_ten = {1,      10,
                                                                      10'000, 100'000, 1'000'000, 10'000'000};
 
 // Returns how many of eight bytes, lowest byte first, are leading digits. Digits are the bytes 0 to 9, not
-// '0' to '9'.
+// '0' to '9'. Adding 0x76 sets the top bit of bytes above 9; a carry only reaches later bytes.
 inline unsigned leading_digits(std::uint64_t bytes) {
   const std::uint64_t above_nine = (bytes + 0x7676767676767676) | bytes;
   return static_cast<unsigned>(std::countr_zero(above_nine & 0x8080808080808080)) / 8;

@@ -49,6 +49,7 @@ class BinaryRow {
       const Rank rank = ranking.of(column);
       if (rank < head) bits_[rank / 64] |= std::uint64_t{1} << rank % 64;
       *to_tail = rank;
+      // The unsigned difference is large for ranks of the head and for `unknown`.
       to_tail += rank - head < tail_ranks;
     }
     tail_size_ = static_cast<std::size_t>(to_tail - tail_.data());

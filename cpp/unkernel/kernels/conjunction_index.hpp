@@ -29,6 +29,7 @@ struct Conjunction {
   std::uint64_t ranks[4] = {0, 0, 0, 0};
 };
 
+// Return binomial coefficients. They divide before they multiply, so that fewer products overflow.
 constexpr std::uint64_t choose2(std::uint64_t n) {
   return n % 2 == 0 ? n / 2 * (n - (n > 0)) : (n - 1) / 2 * n;
 }

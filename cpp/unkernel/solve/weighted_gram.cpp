@@ -22,6 +22,7 @@ void WeightedGram::update(std::span<const std::int32_t> requested, std::span<con
   if (!new_columns.empty()) extend(new_columns);
 }
 
+// Makes the requested columns the only members, with weights of 0.
 void WeightedGram::restart(std::span<const std::int32_t> requested) {
   std::fill(places_.begin(), places_.end(), -1);
   members_.assign(requested.begin(), requested.end());
@@ -32,6 +33,7 @@ void WeightedGram::restart(std::span<const std::int32_t> requested) {
   list_rows();
 }
 
+// Lists the members of each row and their entries.
 void WeightedGram::list_rows() {
   offsets_.assign(weights_.size() + 2, 0);
   for (const std::int32_t column : members_) {
@@ -82,6 +84,7 @@ void WeightedGram::change_weights(std::span<const double> weights, double slack)
   }
 }
 
+// Adds members, whose products use the current weights.
 void WeightedGram::extend(std::span<const std::int32_t> new_columns) {
   const std::size_t old_size = size();
   for (const std::int32_t column : new_columns) {

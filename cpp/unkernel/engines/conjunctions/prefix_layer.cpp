@@ -60,6 +60,7 @@ Sequences PrefixLayer::sequences(const data::CsrView<std::int32_t, double>& rows
 
 PrefixCost PrefixLayer::cost_of(Saving saving) const {
   return [this, saving](Rank rank, std::size_t depth) {
+    // The last of `depth` features forms C(depth - 1, k) conjunctions with k earlier features.
     double conjunctions = 1.0, total = 0.0;
     for (int k = 1; k < zones_.tables.map.degree; ++k) {
       conjunctions *= static_cast<double>(depth) - static_cast<double>(k);

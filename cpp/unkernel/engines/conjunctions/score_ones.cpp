@@ -96,12 +96,13 @@ void score_ones(const ScoringZones& zones, const SummedBeginning& beginning, Con
   const BinaryRow& row = scratch.binary;
   if (zones.tables.has_records()) zones.records.prefetch(row);
   Sums<Width> sums(zones.scores());
-  std::size_t first = beginning.length;
+  std::size_t first = beginning.length;  // position of the first owner that has not been summed
   if (beginning.sums != nullptr) {
     sums.add(beginning.sums);
   } else if (zones.tables.grouped() > 0) {
     first = add_grouped(zones, row, sums);
   }
+  // At position 0, the head also adds the conjunctions of fused ranks alone.
   if (first < row.head_size() || first == 0) {
     if constexpr (Width == 1) {
       const double sum = zones.head.sum(row, first, scratch.dense);

@@ -7,6 +7,7 @@
 namespace unkernel::engines {
 
 void add_pair_sums(const double* sums, std::size_t c, std::size_t classes, double* scores) {
+  // The pair (other + 1, c) comes classes - 2 - other places after (other, c).
   for (std::size_t other = 0, pair = c - 1; other < c; pair += classes - 2 - other, ++other)
     scores[pair] += sums[other];
   double* later = scores + c * (2 * classes - c - 1) / 2;

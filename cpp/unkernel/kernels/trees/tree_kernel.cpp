@@ -253,6 +253,7 @@ void PartialTreeSum::add_row(std::size_t width, std::size_t longest) {
     double before = 0.0, left = 0.0;  // spanning value one row up and one place left; one place left
     for (std::size_t j = 0; j < width; ++j) {
       const double up = spanning[j];
+      // The sums above and to the left overlap in the sum of the row above, one place left.
       left = spanning[j] = ending_[j] + lambda_ * (up + left) - squared * before;
       ending_[j] = deltas_[j] * before;
       sums_[length] += ending_[j];
