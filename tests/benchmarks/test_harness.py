@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import runpy
 import sys
 import time
 from dataclasses import replace
@@ -24,6 +25,11 @@ def report():
     made.add("reading", "slow peer", "time", "CPU s", None, note="ended after 60 s")
     made.leave_out("other peer", "Traceback ...\nImportError: no module named peer")
     return made
+
+
+@pytest.mark.parametrize("path", sorted(BENCHMARKS.glob("*.py")), ids=lambda path: path.stem)
+def test_benchmarks_can_be_imported_without_peers(path):
+    runpy.run_path(str(path), run_name="imported")
 
 
 def test_saved_figures_are_read_back(report, tmp_path):
