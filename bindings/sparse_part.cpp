@@ -75,6 +75,7 @@ poly::SparseOptions read_sparse_options(const Options& python_options, const ker
           python_options.real("C"),
           std::move(class_weights),
           to_vector(python_options.array<double>("targets")),
+          python_options.real("epsilon"),
           python_options.real("memory"),
           python_options.real("tolerance"),
           python_options.integer<std::int64_t>("max_steps"),

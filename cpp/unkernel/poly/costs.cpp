@@ -28,10 +28,12 @@ std::vector<solve::Costs> costs_of_residuals(const DistinctRows& examples, doubl
 }
 
 std::unique_ptr<solve::ScoreLoss> squared_error_loss_of(const DistinctRows& examples, double C,
-                                                        const std::vector<double>& targets) {
+                                                        const std::vector<double>& targets, double epsilon) {
   std::vector<solve::CostOfError> rows;
-  for (const Label& label : examples.labels)
-    rows.push_back({require_valid_cost(C * label.weight), targets.at(static_cast<std::size_t>(label.code))});
+  for (const Label& label : examples.labels) {
+    const double target = targets.at(static_cast<std::size_t>(label.code));
+    rows.push_back({require_valid_cost(C * label.weight), target, epsilon});
+  }
   return solve::squared_error_loss(std::move(rows));
 }
 

@@ -29,9 +29,9 @@ std::vector<solve::Costs> costs_against_rest(const DistinctRows& examples, const
 std::vector<solve::Costs> costs_of_residuals(const DistinctRows& examples, double C, double below,
                                              double above);
 
-// Returns the squared error of regression.
+// Returns the squared error of regression; errors up to `epsilon` cost nothing.
 std::unique_ptr<solve::ScoreLoss> squared_error_loss_of(const DistinctRows& examples, double C,
-                                                        const std::vector<double>& targets);
+                                                        const std::vector<double>& targets, double epsilon);
 
 // Returns the logistic loss for two classes, and the softmax loss for more.
 std::unique_ptr<solve::ScoreLoss> logistic_loss_of(const DistinctRows& examples, const CostFactors& factors);

@@ -237,7 +237,7 @@ std::size_t score_count(const SparseOptions& options) {
 std::unique_ptr<ScoreLoss> sparse_loss_of(const DistinctRows& examples, const SparseOptions& options,
                                           std::int64_t problem) {
   if (options.loss == SparseLoss::squared_error)
-    return squared_error_loss_of(examples, options.C, options.targets);
+    return squared_error_loss_of(examples, options.C, options.targets, options.epsilon);
   const CostFactors factors{options.C, options.class_weights};
   if (options.loss == SparseLoss::logistic) return logistic_loss_of(examples, factors);
   return solve::squared_hinge_loss(costs_against_rest(examples, factors, problem));

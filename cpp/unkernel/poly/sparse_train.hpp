@@ -35,6 +35,7 @@ struct SparseOptions {
   double C;
   std::vector<double> class_weights;  // one per class; empty in regression
   std::vector<double> targets;        // by code, in regression
+  double epsilon;                     // in regression, the largest error without a loss
   double memory;                      // bytes; 0 for no limit
   double tolerance;
   std::int64_t max_steps;  // of the Newton method

@@ -12,15 +12,24 @@ namespace unkernel::solve {
 namespace {
 
 struct SquaredErrorTerm {
+  // Returns the error f - t, shortened by `epsilon`.
+  static double excess(const CostOfError& row, double f) {
+    const double error = f - row.target;
+    return std::copysign(std::max(std::abs(error) - row.epsilon, 0.0), error);
+  }
   static double value(const CostOfError& row, double f) {
-    return row.cost * (f - row.target) * (f - row.target);
+    const double error = excess(row, f);
+    return row.cost * error * error;
   }
   static void derivatives(const CostOfError& row, double f, double& gradient, double& curvature) {
-    gradient = 2.0 * row.cost * (f - row.target);
-    curvature = 2.0 * row.cost;
+    const double error = excess(row, f);
+    gradient = 2.0 * row.cost * error;
+    curvature = error != 0.0 || row.epsilon == 0.0 ? 2.0 * row.cost : 0.0;
   }
   static double largest_curvature(const CostOfError& row) { return 2.0 * row.cost; }
-  static double dual(const CostOfError& row, double u) { return u * row.target - 0.25 * u * u / row.cost; }
+  static double dual(const CostOfError& row, double u) {
+    return u * row.target - row.epsilon * std::abs(u) - 0.25 * u * u / row.cost;
+  }
 };
 
 struct SquaredHingeTerm {

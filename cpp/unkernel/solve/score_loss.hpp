@@ -6,16 +6,17 @@
 //
 //   min_w  penalty(w) + sum_i L_i(w'phi_i)      is      max_u  sum_i g_i(u_i) - penalty*(sum_i u_i phi_i).
 //
-//   squared error   p (f-t)^2                                g(u) = u t - u^2 / (4p)
+//   squared error   p max(|f-t|-e, 0)^2                      g(u) = u t - e |u| - u^2 / (4p)
 //   squared hinge   p max(1-f, 0)^2 + q max(1+f, 0)^2        g in loss.hpp
 //   logistic        p log(1+exp(-f)) + q log(1+exp(f))       g(u) = -(p-u) log s - (q+u) log(1-s),
 //                                                            s = (p-u)/(p+q)
 //   softmax         sum_k c_k (log sum_l exp(f_l) - f_k)     g(u) = -n sum_k s_k log s_k,
 //                                                            s_k = (c_k-u_k)/n, n = sum_k c_k
 //
-// t is a target. p, q and c_k are costs: p of an error or of the positive class, q of the negative class, c_k
-// of class k. A row represents all equal rows of any class, so it may have several costs. Scores, gradients
-// and curvatures are output-major: the number of row i and output k is [k * rows + i].
+// t is a target, and errors up to e cost nothing. p, q and c_k are costs: p of an error or of the positive
+// class, q of the negative class, c_k of class k. A row represents all equal rows of any class, so it may
+// have several costs. Scores, gradients and curvatures are output-major: the number of row i and output k is
+// [k * rows + i].
 #pragma once
 
 #include <cstdint>
@@ -60,6 +61,7 @@ class ScoreLoss {
 struct CostOfError {
   double cost;
   double target;
+  double epsilon;  // the largest error without a loss
 };
 std::unique_ptr<ScoreLoss> squared_error_loss(std::vector<CostOfError> rows);
 // Return the losses of rows with one pair of costs each.

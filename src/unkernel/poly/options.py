@@ -37,6 +37,7 @@ class SparseOptions:
     seed: int
     threads: int
     targets: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))  # by code, in regression
+    epsilon: float = 0.0  # in regression, the largest error without a loss
 
 
 @dataclass(frozen=True)
