@@ -102,16 +102,26 @@ class State:
 
 
 def conjugate_gradients(
-    product: Callable[[Vector], Vector], target: Vector, inverse: Vector, max_products: int, accuracy: float
+    product: Callable[[Vector], Vector],
+    target: Vector,
+    inverse: Vector,
+    max_products: int,
+    accuracy: float,
+    *,
+    max_residual: float = 0.0,
 ) -> Vector:
-    """Solve ``product(x) = target`` approximately, preconditioned by the inverse diagonal `inverse`."""
+    """Solve ``product(x) = target`` approximately, preconditioned by the inverse diagonal `inverse`.
+
+    Stop when the preconditioned norm of the residual has fallen to `accuracy` times the initial one, or its
+    Euclidean norm to `max_residual`.
+    """
     solution = np.zeros_like(target)
     residual = target.copy()
     scaled = inverse * residual
     direction, size = scaled, float(residual @ scaled)
     goal = accuracy**2 * size
     for _ in range(max_products):
-        if not size > goal:
+        if not size > goal or np.linalg.norm(residual) <= max_residual:
             break
         image = product(direction)
         curvature = float(direction @ image)
