@@ -167,7 +167,7 @@ class SparseSolver:
         current = self._add_keys(start or self._make_start(), np.empty(0, np.uint64))
         options = self._problem.options
         progress: list[SparseProgress] = []
-        bound = 0.0
+        bound, is_stuck = 0.0, False
         while True:
             point = self._make_point(current)
             state = self._evaluate(current, point)
@@ -179,15 +179,15 @@ class SparseSolver:
             current.progress = progress
             self._on_round(progress[-1])
             gap, goal = objective - bound, options.tolerance * objective
-            if gap <= goal or self.steps >= options.max_steps:
+            if gap <= goal or is_stuck or self.steps >= options.max_steps:
                 return current
             new = result.keys[~np.isin(result.keys, current.keys)][: self._get_max_new_keys(current)]
             target = max(0.2 * gap, 0.8 * goal) if len(new) else 0.8 * min(gap, goal)
             steps_before = self.steps
             max_steps = _MAX_STEPS_PER_ROUND if len(new) else options.max_steps
             current = self._take_steps(self._add_keys(current, new), target, max_steps)
-            if not len(new) and (self.steps == steps_before or self._damping > _MAX_DAMPING):
-                return current  # rounding prevents further progress
+            # If rounding prevents further progress, one more round certifies the last steps.
+            is_stuck = not len(new) and (self.steps == steps_before or self._damping > _MAX_DAMPING)
 
     # --- Conjunctions in use ----------------------------------------------------------------------------
 
