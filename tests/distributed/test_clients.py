@@ -13,6 +13,7 @@ from dask.distributed import Client, LocalCluster
 from unkernel.distributed import (
     DaskCuttingPlaneSVC,
     DaskPolyLogisticRegression,
+    DaskPolyRegressor,
     DaskPolySVC,
     DaskRankSVM,
     DaskTreeSVC,
@@ -23,6 +24,7 @@ ROWS = np.eye(4), [0, 1, 0, 1]
 LEARNERS = [
     (DaskCuttingPlaneSVC, ROWS),
     (DaskPolyLogisticRegression, ROWS),
+    (DaskPolyRegressor, ROWS),
     (DaskPolySVC, ROWS),
     (DaskRankSVM, ROWS),
     (DaskTreeSVC, (["(A b)", "(A c)"] * 2, [0, 1, 0, 1])),

@@ -11,8 +11,15 @@ from reference import conjunctions
 from reference import poly as reference
 
 
-def loss_and_gradient(kind, F, codes, costs):
-    """Return the loss of scores F (rows x outputs) and its gradient; with one output, class 1 is positive."""
+def loss_and_gradient(kind, F, codes, costs, epsilon=0.0):
+    """Return the loss of scores F (rows x outputs) and its gradient; with one output, class 1 is positive.
+
+    The squared error has targets instead of codes, and errors up to `epsilon` cost nothing.
+    """
+    if kind == "squared_error":
+        errors = F[:, 0] - codes
+        errors = np.sign(errors) * np.maximum(np.abs(errors) - epsilon, 0)
+        return costs @ errors**2, (2 * costs * errors)[:, None]
     if kind == "softmax":
         shifted = F - F.max(axis=1, keepdims=True)
         logs = shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True))
@@ -26,13 +33,13 @@ def loss_and_gradient(kind, F, codes, costs):
     return costs @ np.logaddexp(0, -y * f), (-costs * y / (1 + np.exp(y * f)))[:, None]
 
 
-def minimise(kind, Phi, codes, costs, *, l1=1.0, l2=0.0, outputs=1):
+def minimise(kind, Phi, codes, costs, *, l1=1.0, l2=0.0, outputs=1, epsilon=0.0):
     """Return the least l1 |W|_1 + l2/2 |W|^2 + loss, and its W; W = P - N with P, N >= 0 makes it smooth."""
     size = Phi.shape[1] * outputs
 
     def value(parts):
         W = (parts[:size] - parts[size:]).reshape(-1, outputs)
-        loss, by_score = loss_and_gradient(kind, Phi @ W, codes, costs)
+        loss, by_score = loss_and_gradient(kind, Phi @ W, codes, costs, epsilon)
         gradient = (Phi.T @ by_score + l2 * W).ravel()
         total = l1 * parts.sum() + 0.5 * l2 * (W**2).sum() + loss
         return total, np.concatenate([l1 + gradient, l1 - gradient])
@@ -94,11 +101,12 @@ def model_weights(model, reduce=max):
     return np.array(rows)
 
 
-def model_objective(kind, model, X, codes, costs, *, l1=1.0, l2=0.0):
+def model_objective(kind, model, X, codes, costs, *, l1=1.0, l2=0.0, epsilon=0.0):
     """Return the objective of a model, from its stored weights alone."""
     W = model_weights(model, reduce=max if l1 > 0 else sum)
     F = np.array([conjunctions.score(model, x) for x in X])
-    return l1 * np.abs(W).sum() + 0.5 * l2 * (W**2).sum() + loss_and_gradient(kind, F, codes, costs)[0]
+    loss, _ = loss_and_gradient(kind, F, codes, costs, epsilon)
+    return l1 * np.abs(W).sum() + 0.5 * l2 * (W**2).sum() + loss
 
 
 def dual_bound(kind, Phi, F, codes, costs, *, l1=1.0, l2=0.0):

@@ -10,7 +10,15 @@ except ImportError as error:
 from unkernel.distributed.cutplane.rank import DaskRankSVM
 from unkernel.distributed.cutplane.svc import DaskCuttingPlaneSVC
 from unkernel.distributed.poly.logistic import DaskPolyLogisticRegression
+from unkernel.distributed.poly.regressor import DaskPolyRegressor
 from unkernel.distributed.poly.svc import DaskPolySVC
 from unkernel.distributed.tree.svc import DaskTreeSVC
 
-__all__ = ["DaskCuttingPlaneSVC", "DaskPolyLogisticRegression", "DaskPolySVC", "DaskRankSVM", "DaskTreeSVC"]
+__all__ = [
+    "DaskCuttingPlaneSVC",
+    "DaskPolyLogisticRegression",
+    "DaskPolyRegressor",
+    "DaskPolySVC",
+    "DaskRankSVM",
+    "DaskTreeSVC",
+]

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 from dask.distributed import Client, default_client
-from sklearn.base import clone
+from sklearn.base import RegressorMixin, clone
 from sklearn.utils.multiclass import check_classification_targets
 
 from unkernel.cutplane.solver_run import TrainingRows
@@ -81,7 +81,10 @@ class OnCluster:
         client = self._get_client()
         wait_for_worker(client)
         sources = open_sources(client, X, targets, zero_based, self._max_parts_per_worker)
-        return sources, gather_blocks(client, sources, identify, self._max_parts_per_worker)
+        regression = isinstance(self, RegressorMixin)
+        return sources, gather_blocks(
+            client, sources, identify, self._max_parts_per_worker, regression=regression
+        )
 
     def _merge_labels(self, gathered: GatheredBlocks, from_files: bool) -> tuple[Any, Any]:
         """Return the distinct labels, and the total weight of the rows of each label."""

@@ -1,4 +1,4 @@
-"""Check the labels and weights of training examples."""
+"""Check the labels, targets and weights of training examples."""
 
 from __future__ import annotations
 
@@ -10,6 +10,24 @@ from sklearn.utils.validation import _check_sample_weight
 
 from unkernel.data.rows.row_checks import check_inputs
 from unkernel.learners.parameters import LARGEST_COST
+
+_LARGEST_TARGET = 1e100
+
+
+def check_targets(targets: ArrayLike) -> NDArray[np.float64]:
+    """Return the targets of a regression as an array of numbers.
+
+    Raises
+    ------
+    ValueError
+        If values are not numbers or missing, or if their squares could overflow.
+    """
+    numbers = np.asarray(targets, dtype=np.float64)
+    if not np.isfinite(numbers).all():
+        raise ValueError("Input y contains NaN or infinity: a regression needs a number for each row")
+    if np.abs(numbers).max(initial=0.0) > _LARGEST_TARGET:
+        raise ValueError(f"Input y has values beyond {_LARGEST_TARGET:g}: divide y by a number")
+    return numbers
 
 
 def check_weights(sample_weight: ArrayLike, rows: Any) -> NDArray[np.float64]:

@@ -15,6 +15,7 @@ from unkernel._core import DistinctRows, PolySolution
 from unkernel.data.rows.csr import CsrRows
 from unkernel.learners.base import Model
 from unkernel.learners.progress import OnProgress
+from unkernel.learners.targets import check_targets
 from unkernel.models import ConjunctionModel, Decision, KernelModel
 from unkernel.poly._base import PolyLearner, Start
 from unkernel.poly.updates import Examples, UpdatableLearner
@@ -22,7 +23,6 @@ from unkernel.poly.updates import Examples, UpdatableLearner
 _LINEAR_LOSSES = ("absolute_error", "epsilon_insensitive", "quantile")
 _EPSILON_LOSSES = ("epsilon_insensitive", "squared_epsilon_insensitive")
 _LOSSES = {"squared_error", "squared_epsilon_insensitive", *_LINEAR_LOSSES}
-_LARGEST_TARGET = 1e100
 _VALUES = Decision("regression", np.empty(0, dtype=np.int64))
 
 
@@ -235,7 +235,7 @@ class PolyRegressor(RegressorMixin, UpdatableLearner):  # type: ignore[misc]
     def _make_training_set(
         self, rows: CsrRows, targets: NDArray[Any], weights: NDArray[np.float64] | None
     ) -> RegressionSet:
-        targets = _check_targets(np.asarray(targets, dtype=np.float64))
+        targets = check_targets(targets)
         row_weights = np.ones(len(targets)) if weights is None else weights
         self._centre = self._choose_centre(targets, row_weights)
         values = np.unique(targets[row_weights > 0])
@@ -322,7 +322,7 @@ class PolyRegressor(RegressorMixin, UpdatableLearner):  # type: ignore[misc]
     def _encode_new_targets(
         self, targets: NDArray[Any], weights: NDArray[np.float64] | None
     ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-        targets = _check_targets(np.asarray(targets, dtype=np.float64))
+        targets = check_targets(targets)
         values = np.unique(targets)
         return np.searchsorted(values, targets).astype(np.int32), values - self._centre
 
@@ -343,12 +343,3 @@ class PolyRegressor(RegressorMixin, UpdatableLearner):  # type: ignore[misc]
         if self.loss in _EPSILON_LOSSES:
             facts["epsilon"] = float(self.epsilon)
         return facts | ({"quantile": float(self.quantile)} if self.loss == "quantile" else {})
-
-
-def _check_targets(targets: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the targets; raise a ValueError if values are missing, or if their squares could overflow."""
-    if not np.isfinite(targets).all():
-        raise ValueError("Input y contains NaN or infinity: a regression needs a number for each row")
-    if np.abs(targets).max() > _LARGEST_TARGET:
-        raise ValueError(f"Input y has values beyond {_LARGEST_TARGET:g}: divide y by a number")
-    return targets

@@ -45,10 +45,15 @@ class Case:
     """A problem in three parts, and its explicit map."""
 
     def __init__(self, degree: int, binary: bool, classes: int, loss: str, l2: float = 0.0) -> None:
-        X, y = make_problem(degree, rows=40, features=6, binary=binary, classes=classes)
+        X, y = make_problem(degree, rows=40, features=6, binary=binary, classes=max(classes, 2))
         X[:20, 5] = 0  # the first part lacks a feature
-        self.codes = y.astype(int)
-        packing = PolyPacking(0, 6, np.unique(y), 1)
+        if not classes:
+            y = y + np.random.default_rng(5).integers(0, 9, 40) / 4
+        centre = 0.0 if classes else 1.5
+        self.codes = y.astype(int) if classes else y - centre
+        self.epsilon = 0.6 if loss == "squared_epsilon_insensitive" else 0.0
+        kind = loss if classes else "squared_error"
+        packing = PolyPacking(0, 6, np.unique(y) if classes else None, 1)
         rows = (slice(0, 15), slice(15, 17), slice(17, 40))
         self.parts = [tasks.SparsePolyPart([make_block(X[part], y[part])], packing) for part in rows]
         counts = sum(tasks.count_columns(part).vector.unpack() for part in self.parts)  # type: ignore
@@ -56,12 +61,12 @@ class Case:
         assert self.numbering.binary == binary
         for part in self.parts:
             tasks.number_columns(part, self.numbering)
-        options = SparseOptions(loss, 1.0 - l2, l2, 0.7, 0.0, 1e-3, 100, 0, 1)
+        options = SparseOptions(kind, 1.0 - l2, l2, 0.7, 0.0, 1e-3, 100, 0, 1, epsilon=self.epsilon)
         self.map = {"degree": degree, "kind": "kernel", **MAP}
-        self.problem = tasks.SparseProblem("p", 0, options, self.map, [1.0] * classes)
+        self.problem = tasks.SparseProblem("p", 0, options, self.map, [1.0] * classes, centre)
         self.shards = LocalParts(self.parts)
         self.solver = SparseSolver(self.shards, self.problem, self.numbering, lambda _: None)
-        self.kind = "softmax" if self.problem.outputs > 1 else loss
+        self.kind = "softmax" if self.problem.outputs > 1 else kind
         order = conjunctions.list_conjunctions(6, degree, binary)
         self.keys = np.arange(len(order), dtype=np.uint64)
         constants = np.asarray(
@@ -80,7 +85,7 @@ class Case:
     def loss(self, weights: Any) -> tuple[float, Any]:
         """Return the loss of all rows and its gradient, of shape (outputs, keys)."""
         F = self.Phi[:, : weights.shape[1]] @ weights.T
-        value, by_score = loss_and_gradient(self.kind, F, self.codes, np.full(40, 0.7))
+        value, by_score = loss_and_gradient(self.kind, F, self.codes, np.full(40, 0.7), self.epsilon)
         return value, (self.Phi.T @ by_score).T
 
 
@@ -91,6 +96,8 @@ CASES = [
     (3, False, 2, "logistic"),
     (2, True, 3, "logistic"),
     (1, False, 2, "logistic"),
+    (2, False, 0, "squared_error"),
+    (2, True, 0, "squared_epsilon_insensitive"),
 ]
 
 
@@ -128,7 +135,7 @@ def test_shares_of_parts_add_up(arguments: Any) -> None:
     np.testing.assert_allclose(
         case.shards.sum_answers(tasks.losses_at, point, changes), [case.loss(weights + direction)[0], value]
     )
-    if arguments[3] == "logistic":  # the squared hinge is only piecewise smooth
+    if arguments[3] in ("logistic", "squared_error"):  # the others are only piecewise smooth
         ahead, behind = (case.loss(weights + step * direction)[1] for step in (1e-5, -1e-5))
         bent = ((ahead - behind) / 2e-5)[:, :used].ravel()
         np.testing.assert_allclose(

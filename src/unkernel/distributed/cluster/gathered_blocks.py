@@ -54,11 +54,14 @@ class GatheredBlocks:
         )
 
 
-def gather_blocks(client: Client, sources: Sources, identify: bool, max_parts: int = 1) -> GatheredBlocks:
+def gather_blocks(
+    client: Client, sources: Sources, identify: bool, max_parts: int = 1, *, regression: bool = False
+) -> GatheredBlocks:
     """Let the workers read, check and survey their blocks, in at most `max_parts` parts per worker."""
     placed_blocks = place_blocks(client, sources, max_parts)
     surveys = fetch_results(
-        client, [client.submit(survey, blocks, identify, pure=False) for _, blocks in placed_blocks]
+        client,
+        [client.submit(survey, blocks, identify, regression, pure=False) for _, blocks in placed_blocks],
     )
     nonempty = [
         (*part, part_survey)

@@ -19,7 +19,7 @@ from unkernel.data.rows.csr import CsrRows, canonical_rows
 from unkernel.data.rows.row_checks import check_inputs
 from unkernel.data.rows.svmlight import ZeroBased
 from unkernel.distributed.cluster.packed_vectors import Vector
-from unkernel.learners.targets import check_weights
+from unkernel.learners.targets import check_targets, check_weights
 
 _MAX_HASHED_ROWS = 1 << 14  # rows hashed at a time, because hashes take memory
 
@@ -136,7 +136,7 @@ class Survey:
     entries: int
     end_index: int  # the largest index plus 1
     first_index: int
-    labels: NDArray[Any]  # the distinct labels
+    labels: NDArray[Any]  # the distinct labels; in regression, their mean alone
     totals: Vector  # the total weight of the rows of each label
     counts: NDArray[Any]  # the number of rows of each label with a weight above 0
     has_qid: bool
@@ -144,12 +144,20 @@ class Survey:
     fingerprint: int  # the sum of the fingerprints of the blocks
 
 
-def survey(blocks: list[Block], identify: bool) -> Survey:
-    """Survey the blocks of a part; with `identify`, compute the fingerprint of the rows."""
+def survey(blocks: list[Block], identify: bool, regression: bool = False) -> Survey:
+    """Survey the blocks of a part.
+
+    With `identify`, compute the fingerprint of the rows. In a `regression`, check that the labels are
+    numbers, and count them all as their mean, because there may be as many labels as rows.
+    """
     _check_same_targets(blocks)
     labels = np.concatenate([block.y for block in blocks])
-    distinct, codes = np.unique(labels, return_inverse=True)
     weights = concatenate_arrays([block.weights for block in blocks])
+    if regression:
+        distinct = np.array([_compute_mean(check_targets(labels), weights)])
+        codes = np.zeros(len(labels), np.int64)
+    else:
+        distinct, codes = np.unique(labels, return_inverse=True)
     return Survey(
         rows=len(labels),
         entries=sum(block.X.nnz for block in blocks),
@@ -162,6 +170,12 @@ def survey(blocks: list[Block], identify: bool) -> Survey:
         has_weights=weights is not None,
         fingerprint=sum(map(fingerprint, blocks)) % 2**64 if identify else 0,
     )
+
+
+def _compute_mean(targets: Vector, weights: Vector | None) -> float:
+    """Return the weighted mean of targets, or 0 if no target has a weight."""
+    has_weight = len(targets) > 0 if weights is None else weights.any()
+    return float(np.average(targets, weights=weights)) if has_weight else 0.0
 
 
 def fingerprint(block: Block) -> int:

@@ -6,14 +6,16 @@ from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Any, cast
 
-from unkernel.distributed.base import ClassifierOnCluster
+from numpy.typing import NDArray
+
+from unkernel.distributed.base import ClassifierOnCluster, OnCluster
 from unkernel.distributed.cluster.coordinator import Cluster
 from unkernel.distributed.cluster.gathered_blocks import GatheredBlocks
 from unkernel.distributed.poly.svc_tasks import Moments, PolyPacking, PolyPart, get_moments
 from unkernel.learners.feature_maps import compute_gamma
 from unkernel.learners.progress import OnProgress
 from unkernel.learners.targets import compute_class_weights, encode_classes
-from unkernel.poly._base import PolyClassifier
+from unkernel.poly._base import PolyClassifier, PolyLearner
 
 
 @dataclass(frozen=True)
@@ -36,11 +38,11 @@ class DistributedRows:
     """The distinct rows on the workers, and the factor of C of each class."""
 
     cluster: Cluster
-    factors: list[float]  # factors of C, one per class
+    factors: list[float]  # factors of C, one per class; empty in regression
     threads: int | None  # threads per task; None means all of the worker's threads
 
 
-class PolyOnCluster(ClassifierOnCluster, PolyClassifier):
+class PolyOnCluster(OnCluster, PolyLearner):
     """Base class of learners on conjunctions whose rows are on the workers."""
 
     n_rounds_: int
@@ -57,10 +59,10 @@ class PolyOnCluster(ClassifierOnCluster, PolyClassifier):
                 "the blocks have groups (qid), which this learner does not use; give blocks with weights as "
                 "(X, y, None, weights)"
             )
-        factors = self._survey_labels(gathered, sources.has_labels)
+        classes, factors = self._survey_labels(gathered, sources.has_labels)
         self.n_features_in_ = gathered.n_features
         threads = self._worker_threads()
-        packing = PolyPacking(gathered.first_index, gathered.n_features, self.classes_, threads)
+        packing = PolyPacking(gathered.first_index, gathered.n_features, classes, threads)
         parts = [
             gathered.client.submit(self._get_part_class(), blocks, packing, pure=False)
             for blocks in gathered.blocks
@@ -76,12 +78,11 @@ class PolyOnCluster(ClassifierOnCluster, PolyClassifier):
     def _get_part_class(self) -> type[PolyPart]:
         """Return the class of the parts."""
 
-    def _survey_labels(self, gathered: GatheredBlocks, from_files: bool) -> list[float]:
-        """Set the classes, and return their factors of C."""
-        labels, totals = self._merge_labels(gathered, from_files)
-        self.classes_, codes = encode_classes(labels, totals, type(self).__name__)
-        is_counted = totals > 0
-        return compute_class_weights(self.class_weight, self.classes_, codes[is_counted], totals[is_counted])
+    @abstractmethod
+    def _survey_labels(
+        self, gathered: GatheredBlocks, from_files: bool
+    ) -> tuple[NDArray[Any] | None, list[float]]:
+        """Set the attributes that follow from the labels; return the classes and their factors of C."""
 
     def _report_round(
         self, now: RoundProgress, number: int, unit: str, on_progress: OnProgress | None
@@ -97,3 +98,18 @@ class PolyOnCluster(ClassifierOnCluster, PolyClassifier):
 
     def _describe_rounds(self, cluster: Cluster) -> str:
         return f"{sum(cluster.rows)} distinct rows in {len(cluster.parts)} parts, {self.n_rounds_} rounds; "
+
+
+class PolyClassifierOnCluster(ClassifierOnCluster, PolyOnCluster, PolyClassifier):
+    """Base class of classifiers on conjunctions whose rows are on the workers."""
+
+    def _survey_labels(
+        self, gathered: GatheredBlocks, from_files: bool
+    ) -> tuple[NDArray[Any] | None, list[float]]:
+        labels, totals = self._merge_labels(gathered, from_files)
+        self.classes_, codes = encode_classes(labels, totals, type(self).__name__)
+        is_counted = totals > 0
+        factors = compute_class_weights(
+            self.class_weight, self.classes_, codes[is_counted], totals[is_counted]
+        )
+        return self.classes_, factors

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 from dask.distributed import Client
 
 from unkernel.distributed.base import OnCluster, cluster_constraints
+from unkernel.distributed.poly.base import PolyClassifierOnCluster
 from unkernel.distributed.poly.sparse import SparseOnCluster
 from unkernel.distributed.poly.sparse_tasks import SparsePolyPart
 from unkernel.distributed.poly.svc_tasks import PolyPart
@@ -16,7 +17,7 @@ from unkernel.poly import PolyLogisticRegression
 
 
 @complete_docs(PolyLogisticRegression, OnCluster, without=("feature_names_in_",))
-class DaskPolyLogisticRegression(SparseOnCluster, PolyLogisticRegression):
+class DaskPolyLogisticRegression(PolyClassifierOnCluster, SparseOnCluster, PolyLogisticRegression):
     """Logistic regression on all conjunctions of at most ``degree`` features on a Dask cluster.
 
     This estimator is :class:`~unkernel.PolyLogisticRegression` with the rows on the workers; only weights are

@@ -3,21 +3,33 @@
 from __future__ import annotations
 
 import uuid
+from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from unkernel._core import FeatureMap, conjunction_constants
 from unkernel.distributed.poly.base import DistributedRows, PolyOnCluster, RoundProgress
 from unkernel.distributed.poly.ridge_solver import RidgeSolver
 from unkernel.distributed.poly.sparse_shards import ClusterSparseShards, number_features
 from unkernel.distributed.poly.sparse_solver import SparseProgress, SparseSolution, SparseSolver
-from unkernel.distributed.poly.sparse_tasks import Numbering, SparseProblem, count_columns
-from unkernel.learners.base import Outcome, read_only_view
+from unkernel.distributed.poly.sparse_tasks import Keys, Numbering, SparseProblem, count_columns
+from unkernel.learners.base import Outcome
 from unkernel.learners.progress import OnProgress
-from unkernel.models import ConjunctionModel
+from unkernel.models import ConjunctionModel, KernelModel
 from unkernel.poly.options import SparseOptions
+
+
+@dataclass(frozen=True, eq=False)
+class JointSolution:
+    """The weights of all problems, with the attributes of the solutions of local solvers."""
+
+    keys: Keys
+    weights: NDArray[np.float64]  # keys x scores
+    intercept: NDArray[np.float64]
+    storage: str = "on_the_fly"
 
 
 class SparseOnCluster(PolyOnCluster):
@@ -31,13 +43,19 @@ class SparseOnCluster(PolyOnCluster):
         *,
         loss: str,
         l1: float,
+        epsilon: float = 0.0,
+        centre: float = 0.0,
     ) -> list[SparseSolution]:
-        """Return the solutions of all problems. `l1` is the share of the l1 norm in the penalty."""
+        """Return the solutions of all problems.
+
+        `l1` is the share of the l1 norm in the penalty. `epsilon` and `centre` are for regression: the
+        largest error without a loss, and the number to subtract from the targets.
+        """
         cluster = examples.cluster
         self._steps = "steps"
         numbering = number_features(cluster.sum_answers(count_columns, lambda _: (), "numbering"))
         shards = ClusterSparseShards(cluster, numbering)
-        problems = self._make_problems(examples.factors, loss, l1)
+        problems = self._make_problems(examples.factors, loss=loss, l1=l1, epsilon=epsilon, centre=centre)
         solutions = []
         for k, problem in enumerate(problems):
             report = partial(self._report_search, k, len(problems), on_progress)
@@ -54,8 +72,10 @@ class SparseOnCluster(PolyOnCluster):
         )
         return solutions
 
-    def _make_problems(self, factors: list[float], loss: str, l1: float) -> list[SparseProblem]:
-        """Return one joint problem for the logistic loss, otherwise one problem per class."""
+    def _make_problems(
+        self, factors: list[float], *, loss: str, l1: float, epsilon: float, centre: float
+    ) -> list[SparseProblem]:
+        """Return one problem per class for the squared hinge and more than two classes, otherwise one."""
         options = SparseOptions(
             loss=loss,
             l1=l1,
@@ -66,6 +86,7 @@ class SparseOnCluster(PolyOnCluster):
             max_steps=int(self.max_iter),
             seed=self._draw_seed(),
             threads=1,
+            epsilon=epsilon,
         )
         mapping = {
             "degree": int(self.degree),
@@ -73,8 +94,8 @@ class SparseOnCluster(PolyOnCluster):
             "gamma": self.gamma_,
             "coef0": float(self.coef0),
         }
-        count = 1 if loss == "logistic" or len(factors) == 2 else len(factors)
-        return [SparseProblem(uuid.uuid4().hex, k, options, mapping, factors) for k in range(count)]
+        count = len(factors) if loss == "squared_hinge" and len(factors) > 2 else 1
+        return [SparseProblem(uuid.uuid4().hex, k, options, mapping, factors, centre) for k in range(count)]
 
     def _report_search(
         self, problem: int, problems: int, on_progress: OnProgress | None, progress: SparseProgress
@@ -106,7 +127,7 @@ class SparseOnCluster(PolyOnCluster):
         l1: float,
         numbering: Numbering,
         origin: dict[str, Any],
-    ) -> ConjunctionModel:
+    ) -> ConjunctionModel | KernelModel:
         """Return one model made from the solutions of all problems."""
         outputs = sum(len(solution.weights) for solution in solutions)
         keys = np.unique(np.concatenate([s.keys[s.weights.any(axis=0)] for s in solutions] + [[0]]))
@@ -121,18 +142,5 @@ class SparseOnCluster(PolyOnCluster):
         weights *= np.asarray(
             conjunction_constants(FeatureMap(**mapping), binary=numbering.binary, l1=l1 > 0, keys=keys)
         )[:, None]
-        return ConjunctionModel(
-            degree=mapping["degree"],
-            sets=numbering.binary,
-            feature_map=mapping["kind"],
-            gamma=mapping["gamma"],
-            coef0=mapping["coef0"],
-            n_features=int(self.n_features_in_),
-            columns=read_only_view(numbering.columns),
-            keys=read_only_view(keys[1:]),
-            weights=read_only_view(weights[1:]),
-            intercept=read_only_view(weights[0]),
-            classes=self.classes_,
-            probability=self._probability,
-            origin=origin,
-        )
+        joint = JointSolution(keys[1:], weights[1:], weights[0])
+        return self._make_model(cast(Any, numbering), cast(Any, joint), origin)

@@ -44,9 +44,10 @@ class SparseProblem:
 
     name: str  # unique name
     number: int
-    options: SparseOptions  # without memory and threads, which depend on the worker
+    options: SparseOptions  # without memory, threads and targets, which depend on the worker
     map: dict[str, Any]  # arguments of FeatureMap
-    factors: list[float]  # factors of C, one per class
+    factors: list[float]  # factors of C, one per class; empty in regression
+    centre: float = 0.0  # subtracted from the targets in regression
 
     @property
     def outputs(self) -> int:
@@ -105,7 +106,11 @@ def number_columns(part: SparsePolyPart, numbering: Numbering) -> None:
         if part.sparse is None:
             examples = part.examples
             distinct = distinct_examples(
-                examples.rows, classes=examples.codes, weights=examples.weights, threads=part.threads
+                examples.rows,
+                classes=examples.codes,
+                weights=examples.weights,
+                merge_classes=not len(part.targets),
+                threads=part.threads,
             )
             part.sparse = SparseRows(distinct.renumbered(numbering.columns, binary=numbering.binary))
 
@@ -117,7 +122,12 @@ def use_keys(part: SparsePolyPart, problem: SparseProblem, keys: Keys, version: 
         if state is None:
             return False
         if state.part is None or state.problem != problem.name:
-            options = replace(problem.options, memory=float(available_bytes()), threads=part.threads)
+            options = replace(
+                problem.options,
+                memory=float(available_bytes()),
+                threads=part.threads,
+                targets=part.targets - problem.centre,
+            )
             state.part = SparsePart(
                 state.rows,
                 options,

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from dask.distributed import Client
 
 from unkernel.distributed.base import OnCluster, cluster_constraints
-from unkernel.distributed.poly.base import DistributedRows, RoundProgress
+from unkernel.distributed.poly.base import DistributedRows, PolyClassifierOnCluster, RoundProgress
 from unkernel.distributed.poly.cascade import (
     Certified,
     ClusterShards,
@@ -26,7 +26,7 @@ from unkernel.poly import PolySVC
 
 
 @complete_docs(PolySVC, OnCluster, without=("feature_names_in_",))
-class DaskPolySVC(SparseOnCluster, PolySVC):
+class DaskPolySVC(PolyClassifierOnCluster, SparseOnCluster, PolySVC):
     """Support vector classification with a polynomial kernel on a Dask cluster.
 
     This estimator is :class:`~unkernel.PolySVC` with the rows on the workers. Training proceeds in rounds.

@@ -135,18 +135,26 @@ class PolyPacking:
 
     first_index: int
     n_features: int
-    classes: NDArray[Any]
+    classes: NDArray[Any] | None  # None in regression: each part numbers its own targets
     threads: int | None  # None means all of the worker's threads
+
+    def encode(self, labels: NDArray[Any]) -> tuple[Vector, NDArray[np.int32]]:
+        """Return the distinct targets of a regression, and the index of each label's class or target."""
+        if self.classes is None:
+            targets, codes = np.unique(labels.astype(np.float64), return_inverse=True)
+            return targets, codes.astype(np.int32)
+        codes = np.searchsorted(self.classes, labels).clip(max=len(self.classes) - 1)
+        return np.empty(0), codes.astype(np.int32)
 
 
 class PolyPart:
-    """Examples on a worker."""
+    """Examples on a worker, and `targets`, the distinct targets of a regression; codes are their indices."""
 
     def __init__(self, blocks: list[Block], packing: PolyPacking) -> None:
         rows = align_rows(blocks, packing.first_index, packing.n_features)
         labels = np.concatenate([block.y for block in blocks])
         weights = concatenate_arrays([block.weights for block in blocks])
-        codes = np.searchsorted(packing.classes, labels).clip(max=len(packing.classes) - 1).astype(np.int32)
+        self.targets, codes = packing.encode(labels)
         distinct = distinct_examples(
             rows,
             classes=codes,
