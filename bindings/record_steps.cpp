@@ -12,6 +12,7 @@
 #include "tables.hpp"
 #include "unkernel/records/category_steps.hpp"
 #include "unkernel/records/dates.hpp"
+#include "unkernel/records/function_steps.hpp"
 #include "unkernel/records/number_steps.hpp"
 #include "unkernel/records/text_steps.hpp"
 #include "unkernel/records/vector_steps.hpp"
@@ -65,6 +66,39 @@ records::Vocabulary read_vocabulary(const nb::dict& table) {
   if (read_option<bool>(table, "hashed"))
     return records::Vocabulary::hashed(width, read_option<bool>(table, "alternate_sign"));
   return {read_names(table, "words", "word_ends"), read_values<std::int32_t>(table, "ids"), width};
+}
+
+records::Powers read_powers(const nb::dict& table) {
+  const auto method = read_option<std::string>(table, "method");
+  records::check_plan(method == "box-cox" || method == "yeo-johnson", "there is no such power transform");
+  return {method == "box-cox", read_values<double>(table, "lambdas"),
+          read_option<std::vector<std::string>>(table, "names")};
+}
+
+records::Splines::Outside read_outside(const nb::dict& table, const char* name) {
+  using Outside = records::Splines::Outside;
+  const auto outside = read_option<std::string>(table, name);
+  records::check_plan(outside == "error" || outside == "polynomials" || outside == "lines",
+                      "there is no such extrapolation");
+  if (outside == "error") return Outside::error;
+  return outside == "lines" ? Outside::lines : Outside::polynomials;
+}
+
+records::Splines read_splines(const nb::dict& table) {
+  return {read_option<std::int32_t>(table, "degree"),
+          read_values<double>(table, "knots"),
+          read_option<bool>(table, "periodic"),
+          read_option<bool>(table, "drops_last"),
+          read_option<bool>(table, "allows_missing"),
+          read_outside(table, "below"),
+          read_outside(table, "above"),
+          read_values<double>(table, "low"),
+          read_values<double>(table, "high"),
+          read_values<double>(table, "low_values"),
+          read_values<double>(table, "low_slopes"),
+          read_values<double>(table, "high_values"),
+          read_values<double>(table, "high_slopes"),
+          read_option<std::vector<std::string>>(table, "names")};
 }
 
 }  // namespace
@@ -150,6 +184,13 @@ std::unique_ptr<records::Step> make_step(const records::Plan& plan, const std::s
   }
   if (kind == "tfidf")
     return tfidf(input(), read_option<bool>(table, "sublinear"), read_values<double>(table, "idf"));
+  if (kind == "function") return function(input(), read_option<std::string>(table, "function"));
+  if (kind == "finite") return finite(input(), read_option<bool>(table, "allows_missing"));
+  if (kind == "power") return power(input(), read_powers(table));
+  if (kind == "quantiles")
+    return quantiles(input(), {read_values<double>(table, "quantiles"), read_values<double>(table, "ranks"),
+                               read_option<bool>(table, "normal")});
+  if (kind == "splines") return splines(input(), read_splines(table));
   throw std::invalid_argument("not a sound plan: there is no step '" + kind + "'");
 }
 

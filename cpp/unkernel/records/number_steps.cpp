@@ -270,7 +270,11 @@ class Binarize final : public Step {
   void run(const Record&, std::span<const Block> blocks, Block& out) const override {
     const Block& in = blocks[input_.step];
     out.ids = in.ids;
-    for (const double value : in.values) out.values.push_back(value > threshold_ ? 1.0 : 0.0);
+    for (const double value : in.values) {
+      if (!std::isfinite(value))
+        throw std::invalid_argument("a value that is compared with a threshold is missing or infinite");
+      out.values.push_back(value > threshold_ ? 1.0 : 0.0);
+    }
   }
 
  private:

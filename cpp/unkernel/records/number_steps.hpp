@@ -40,7 +40,8 @@ struct Bins {
 };
 std::unique_ptr<Step> bins(Input input, Bins bins);
 
-// Writes 1 where x > threshold, else 0. A sparse block needs a nonnegative threshold.
+// Writes 1 where x > threshold, else 0; throws for NaN and infinity. A sparse block needs a nonnegative
+// threshold.
 std::unique_ptr<Step> binarize(Input input, double threshold);
 
 // Products of columns: output k is the product of the columns columns[begins[k] .. begins[k + 1]), which may
