@@ -27,7 +27,8 @@ from unkernel.errors import FormatError
 
 MAGIC = "unkernel"
 VERSION = 2
-THRESHOLD = "decision_threshold"  # readers of version 1 would ignore it: files with it have version 2
+THRESHOLD = "decision_threshold"  # the setting that earlier readers would ignore: its files have version 2
+_NEEDED_VERSION = "needed_version"  # the setting of a part of a model that earlier readers do not know
 _MAX_HEADER_BYTES = 1 << 24
 _MAX_RANK = 3
 _HEADER_ALIGNMENT = 64
@@ -113,8 +114,9 @@ def _find_version(settings: Mapping[str, Any]) -> int:
     """Return the first version whose readers know all settings."""
     if THRESHOLD in settings:
         return 2
-    nested = [settings.get(name) for name in ("classifier", "model", "settings", "decision")]
-    return max((_find_version(inner) for inner in nested if isinstance(inner, Mapping)), default=1)
+    nested = [settings.get(name) for name in ("classifier", "model", "settings", "decision", "plan")]
+    versions = (_find_version(inner) for inner in nested if isinstance(inner, Mapping))
+    return max([int(settings.get(_NEEDED_VERSION, 1)), *versions])
 
 
 def _encode_header(header: Mapping[str, Any]) -> bytes:

@@ -14,9 +14,11 @@ from unkernel.records.plan_step import PlanStep
 
 Indices = NDArray[np.int32]
 # Steps in which each output feature depends on a single input feature.
-_FEATUREWISE_STEPS = ("scale", "impute", "binarize", "densify", "tfidf")
+_FEATUREWISE_STEPS = ("scale", "impute", "binarize", "densify", "tfidf", "function", "finite", "power")
 # The arrays of these steps have one number per feature, or are empty.
-_FEATUREWISE_ARRAYS = ("subtract", "divide", "multiply", "add", "fill", "idf")
+_FEATUREWISE_ARRAYS = ("subtract", "divide", "multiply", "add", "fill", "idf", "lambdas")
+# The arrays of splines have the same number of entries for each column, or are empty.
+_SPLINE_ARRAYS = ("knots", "low", "high", "low_values", "low_slopes", "high_values", "high_slopes")
 
 
 @dataclass(frozen=True)
@@ -116,6 +118,8 @@ class _PartBuilder:
         keep_methods: dict[str, Callable[[PlanStep, _KeptStep], _KeptStep | None]] = {
             "bins": self._keep_bins,
             "indicate": self._keep_indicators,
+            "quantiles": self._keep_quantiles,
+            "splines": self._keep_splines,
             "select": self._keep_selected,
         }
         if step.kind not in keep_methods:
@@ -149,6 +153,8 @@ class _PartBuilder:
     def _keep_featurewise(self, step: PlanStep, kept_input: _KeptStep) -> _KeptStep:
         arrays = {name: step.table[name] for name in _FEATUREWISE_ARRAYS if len(step.table.get(name, ()))}
         table = {name: array[kept_input.features] for name, array in arrays.items()}
+        if "names" in step.table:
+            table["names"] = [step.table["names"][k] for k in kept_input.features.tolist()]
         return self._add(step, table | {"input": kept_input.step}, kept_input.features)
 
     def _keep_only_if_complete(
@@ -194,6 +200,23 @@ class _PartBuilder:
             "names": [table["names"][k] for k in own_indices],
         }
         return self._add(step, own_bins, np.concatenate(features))
+
+    def _keep_quantiles(self, step: PlanStep, kept_input: _KeptStep) -> _KeptStep:
+        by_column = step.table["quantiles"].reshape(len(step.names), -1)
+        table = {"input": kept_input.step, "quantiles": by_column[kept_input.features].ravel()}
+        return self._add(step, table, kept_input.features)
+
+    def _keep_splines(self, step: PlanStep, kept_input: _KeptStep) -> _KeptStep:
+        columns = kept_input.features
+        width = len(step.table["names"])
+        table = {
+            name: step.table[name].reshape(width, -1)[columns].ravel()
+            for name in _SPLINE_ARRAYS
+            if len(step.table[name])
+        }
+        table |= {"input": kept_input.step, "names": [step.table["names"][k] for k in columns.tolist()]}
+        features = np.arange(len(step.names)).reshape(width, -1)[columns]
+        return self._add(step, table, features.ravel())
 
     def _keep_selected(self, step: PlanStep, kept_input: _KeptStep) -> _KeptStep | None:
         places = step.table["places"][kept_input.features]

@@ -17,7 +17,16 @@ Indices = NDArray[np.int64]
 Numbers = NDArray[np.float64]
 # Steps whose features depend on the input feature with the same index. Normalising divides a feature by the
 # norm of the whole row, but the feature still describes its own column.
-_FEATUREWISE_STEPS = ("scale", "impute", "binarize", "tfidf", "normalize")
+_FEATUREWISE_STEPS = (
+    "scale",
+    "impute",
+    "binarize",
+    "tfidf",
+    "normalize",
+    "function",
+    "power",
+    "quantiles",
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,9 +96,11 @@ class _Tracer:
         trace_methods: dict[str, Callable[[PlanStep, _Traced], _Traced]] = {
             "bins": self._trace_bins,
             "densify": lambda _, source: source,
+            "finite": lambda _, source: source,
             "indicate": lambda step, source: source.select(step.table["indicated"]).without_intervals(),
             "products": self._trace_products,
             "select": lambda step, source: source.select(np.flatnonzero(step.table["places"] >= 0)),
+            "splines": _repeat,
         }
         return trace_methods.get(step.kind, self._trace_mixture)(step, source)
 
@@ -126,7 +137,7 @@ class _Tracer:
     def _reads_numbers(self, number: int) -> bool:
         """Return whether a step passes on the numbers of columns, perhaps with missing ones filled in."""
         step = self.plan.steps[number]
-        while step.kind in ("densify", "impute", "select"):
+        while step.kind in ("densify", "impute", "select", "finite"):
             step = self.plan.steps[int(step.table["input"])]
         return step.kind == "numbers"
 
@@ -154,6 +165,12 @@ class _Tracer:
         sets = list(self.index_of_set)
         columns = {column for index in set(source.set_of_feature.tolist()) for column in sets[index]}
         return self._make([tuple(sorted(columns))] * len(step.names))
+
+
+def _repeat(step: PlanStep, source: _Traced) -> _Traced:
+    """Trace a step in which every feature of the input has the same number of features, one after another."""
+    times = len(step.names) // len(source.set_of_feature)
+    return source.select(np.repeat(np.arange(len(source.set_of_feature)), times)).without_intervals()
 
 
 def _join(parts: Sequence[_Traced]) -> _Traced:

@@ -28,6 +28,9 @@ from unkernel.records.tables import Table, check_no_unknown_columns, is_arrow, m
 from unkernel.records.text_analysis import make_analyzer
 from unkernel.records.training_counts import TrainingCounts
 
+_NEEDED_VERSION = "needed_version"  # the setting with the first version of files whose readers know all steps
+_STEPS_OF_VERSION_2 = ("function", "finite", "power", "quantiles", "splines")
+
 
 @dataclass(frozen=True, eq=False)
 class Plan:
@@ -293,6 +296,8 @@ class Plan:
             "ignores_unknown_keys": self.ignores_unknown_keys,
             "steps": steps,
         }
+        if any(step.kind in _STEPS_OF_VERSION_2 for step in self.steps):
+            settings[_NEEDED_VERSION] = 2
         if self.example:
             settings["example"] = dict(self.example)
         if self.training is not None:

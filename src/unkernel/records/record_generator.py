@@ -17,6 +17,16 @@ from unkernel.records.plan_step import PlanStep
 from unkernel.records.steps import FORBIDDEN
 
 _MAX_KNOWN_VALUES = 200  # largest number of categories, edges or words to use per column
+_NO_LIMITS = (-np.inf, np.inf)
+_POSITIVE = (np.nextafter(0.0, 1.0), np.inf)
+# The numbers that functions take without giving NaN or infinity.
+_LIMITS = {
+    "log": _POSITIVE,
+    "log2": _POSITIVE,
+    "log10": _POSITIVE,
+    "log1p": (np.nextafter(-1.0, 0.0), np.inf),
+    "sqrt": (0.0, np.inf),
+}
 _NUMBERS = (0.0, 1.0, -1.0, 2.5, -3.25, 17.0, 0.125)
 _WORDS = ("the", "cat", "sat", "on", "mat", "x1", "e-mail")
 _UNSEEN = ("unseen value", "Ünseen Wörd", "日本", "")
@@ -30,6 +40,19 @@ class ColumnValues:
     known: list[Any] = field(default_factory=list)
     unseen: list[Any] = field(default_factory=list)
     missing: list[Any] = field(default_factory=list)
+    least: float = -np.inf
+    most: float = np.inf
+
+    def limit(self, limits: tuple[float, float]) -> None:
+        """Leave out numbers outside of limits, which a step refuses."""
+        self.least, self.most = max(self.least, limits[0]), min(self.most, limits[1])
+
+    def remove_outside(self) -> None:
+        self.known = [
+            value
+            for value in self.known
+            if not isinstance(value, float) or self.least <= value <= self.most
+        ]
 
     def draw(self, generator: np.random.Generator, *, unseen: bool, missing: bool) -> Any:
         if missing and self.missing and generator.random() < 0.25:
@@ -79,8 +102,10 @@ def collect_column_values(plan: Plan, generator: np.random.Generator) -> list[Co
             _add_strings(values[int(table["columns"][0])], step, generator)
         elif table.get("input") in sources:
             _add_step_numbers(values, step, sources[table["input"]], generator)
-            if step.kind in ("impute", "densify"):
+            if step.kind in ("impute", "densify", "finite"):
                 sources[number] = sources[table["input"]]
+    for column_values in values:
+        column_values.remove_outside()
     return values
 
 
@@ -126,6 +151,14 @@ def _add_numbers(values: ColumnValues, numbers: Sequence[float]) -> None:
     values.known += [float(number) for number in numbers if np.isfinite(number)]
 
 
+def _add_around(values: ColumnValues, numbers: NDArray[np.float64], generator: np.random.Generator) -> None:
+    """Add ascending numbers, the middles between them, and numbers beyond both ends."""
+    beyond = 1.0 + 0.3 * (numbers[-1] - numbers[0])
+    chosen = np.sort(np.asarray(_draw_some(numbers.tolist(), generator)))
+    middles = chosen[:-1] + 0.5 * np.diff(chosen)
+    _add_numbers(values, [*chosen, *middles, numbers[0] - beyond, numbers[-1] + beyond])
+
+
 def _add_dates(values: ColumnValues, generator: np.random.Generator) -> None:
     seconds = generator.integers(-(2**31), 2**31, 32)
     values.known += [f"{moment}Z" for moment in np.datetime64(0, "s") + seconds]
@@ -152,6 +185,23 @@ def _add_step_numbers(
         elif step.kind == "impute":
             _add_numbers(values[column], [table["fill"][index]])
             values[column].missing.append(float(table["missing"]))
+        elif step.kind == "function":
+            values[column].limit(_LIMITS.get(table["function"], _NO_LIMITS))
+            _add_numbers(values[column], (0.5, 3.0, 40.0))
+        elif step.kind == "power":
+            values[column].limit(_POSITIVE if table["method"] == "box-cox" else _NO_LIMITS)
+            _add_numbers(values[column], (0.5, 3.0))
+        elif step.kind == "quantiles":
+            _add_around(
+                values[column], np.split(table["quantiles"], len(columns))[index], generator
+            )
+        elif step.kind == "splines":
+            _add_around(values[column], np.split(table["knots"], len(columns))[index], generator)
+            if "error" in (table["below"], table["above"]):
+                values[column].limit((table["low"][index], table["high"][index]))
+        accepts_missing = step.kind in ("power", "quantiles") or table.get("allows_missing", False)
+        if accepts_missing and step.kind != "finite":
+            values[column].missing.append(float("nan"))
         if step.kind == "bins" and table["missing"][index] != FORBIDDEN:
             values[column].missing.append(float("nan"))
 

@@ -13,6 +13,35 @@ from unkernel.records.plan_step import PlanStep
 # The code of a category is the index of its feature, or one of the following.
 IGNORED = -1  # the code of a category without a feature
 FORBIDDEN = -2  # the code of a category that raises an error
+# The functions of steps of kind "function", and whether they map 0 to 0; cpp/unkernel/records/function_steps.cpp
+# computes them.
+KEEPS_ZERO = {
+    "absolute": True,
+    "arcsinh": True,
+    "arctan": True,
+    "cbrt": True,
+    "ceil": True,
+    "cos": False,
+    "degrees": True,
+    "exp": False,
+    "exp2": False,
+    "expm1": True,
+    "floor": True,
+    "log": False,
+    "log10": False,
+    "log1p": True,
+    "log2": False,
+    "negative": True,
+    "radians": True,
+    "reciprocal": False,
+    "rint": True,
+    "sign": True,
+    "sin": True,
+    "sqrt": True,
+    "square": True,
+    "tanh": True,
+    "trunc": True,
+}
 DATE_PARTS = ("year", "month", "day", "weekday", "hour")  # numbered as in cpp/unkernel/records/dates.hpp
 
 

@@ -18,12 +18,12 @@ from unkernel.records.steps import FORBIDDEN
 def translate_standard_scaler(builder: Builder, scaler: Any, source: Source, where: str) -> Vector:
     """Subtract the mean and divide by the standard deviation."""
     mean = scaler.mean_ if scaler.with_mean else None
-    return _standardize(
-        builder, builder.numbers(source, where), mean, scaler.scale_ if scaler.with_std else None
+    return standardize(
+        builder, builder.checked(source, where), mean, scaler.scale_ if scaler.with_std else None
     )
 
 
-def _standardize(builder: Builder, vector: Vector, center: Any, scale: Any) -> Vector:
+def standardize(builder: Builder, vector: Vector, center: Any, scale: Any) -> Vector:
     """Subtract the center and divide by the scale; either may be None, which skips its operation."""
     if center is not None:
         vector = builder.dense(vector)
@@ -32,7 +32,7 @@ def _standardize(builder: Builder, vector: Vector, center: Any, scale: Any) -> V
 
 def translate_min_max_scaler(builder: Builder, scaler: Any, source: Source, where: str) -> Vector:
     """Map numbers linearly to a range."""
-    vector = builder.dense(builder.numbers(source, where))
+    vector = builder.dense(builder.checked(source, where))
     low, high = scaler.feature_range if scaler.clip else (None, None)
     return builder.add(
         steps.scale(vector.step, vector.names, multiply=scaler.scale_, add=scaler.min_, least=low, most=high)
@@ -41,7 +41,7 @@ def translate_min_max_scaler(builder: Builder, scaler: Any, source: Source, wher
 
 def translate_max_abs_scaler(builder: Builder, scaler: Any, source: Source, where: str) -> Vector:
     """Divide by the largest absolute value."""
-    vector = builder.numbers(source, where)
+    vector = builder.checked(source, where)
     low, high = (-1.0, 1.0) if getattr(scaler, "clip", False) else (None, None)
     return builder.add(steps.scale(vector.step, vector.names, divide=scaler.scale_, least=low, most=high))
 
@@ -50,18 +50,18 @@ def translate_robust_scaler(builder: Builder, scaler: Any, source: Source, where
     """Subtract the median and divide by the range between two quantiles."""
     center = scaler.center_ if scaler.with_centering else None
     scale = scaler.scale_ if scaler.with_scaling else None
-    return _standardize(builder, builder.numbers(source, where), center, scale)
+    return standardize(builder, builder.checked(source, where), center, scale)
 
 
 def translate_normalizer(builder: Builder, transformer: Any, source: Source, where: str) -> Vector:
     """Divide each row by its norm."""
-    vector = builder.numbers(source, where)
+    vector = builder.checked(source, where)
     return builder.add(PlanStep("normalize", {"input": vector.step, "norm": transformer.norm}, vector.names))
 
 
 def translate_binarizer(builder: Builder, transformer: Any, source: Source, where: str) -> Vector:
     """Return 1 above the threshold, else 0."""
-    return binarize(builder, builder.numbers(source, where), float(transformer.threshold))
+    return binarize(builder, builder.checked(source, where), float(transformer.threshold))
 
 
 def binarize(builder: Builder, vector: Vector, threshold: float) -> Vector:
@@ -74,7 +74,7 @@ def binarize(builder: Builder, vector: Vector, threshold: float) -> Vector:
 
 def translate_k_bins(builder: Builder, discretizer: Any, source: Source, where: str) -> Vector:
     """Replace each number by its interval."""
-    vector = builder.dense(builder.numbers(source, where))
+    vector = builder.dense(builder.checked(source, where))
     edges = [np.asarray(column_edges, dtype=np.float64)[1:-1] for column_edges in discretizer.bin_edges_]
     one_hot = discretizer.encode != "ordinal"
     names = list(vector.names)
@@ -105,7 +105,7 @@ def translate_simple_imputer(builder: Builder, imputer: Any, source: Source, whe
             refuse(where, "is an imputer behind another one, which is not supported")
         pairs = ((missing, fill) for fill in fills.tolist())
         return Raw(source.columns, dict(zip(source.columns, pairs, strict=True)))
-    vector = builder.dense(builder.numbers(source, where))
+    vector = builder.dense(builder.checked(source, where))
     numbers = fills.astype(np.float64)
     imputed = builder.add(steps.impute(vector.step, np.nan_to_num(numbers), vector.names, float(missing)))
     if np.isnan(numbers).any():
@@ -121,7 +121,7 @@ def translate_simple_imputer(builder: Builder, imputer: Any, source: Source, whe
 
 def translate_polynomial_features(builder: Builder, transformer: Any, source: Source, where: str) -> Vector:
     """Return the products of features."""
-    vector = builder.dense(builder.numbers(source, where))
+    vector = builder.dense(builder.checked(source, where))
     factors = list(_list_factors(transformer, len(vector.names)))
     if len(factors) != transformer.n_output_features_:
         refuse(where, "has other products than its parameters say: they were changed after the fit")
@@ -142,7 +142,7 @@ def _list_factors(transformer: Any, count: int) -> Iterator[tuple[int, ...]]:
 
 def translate_selector(builder: Builder, transformer: Any, source: Source, where: str) -> Vector:
     """Return the selected features."""
-    return select_features(builder, builder.numbers(source, where), np.asarray(transformer.get_support()))
+    return select_features(builder, builder.checked(source, where), np.asarray(transformer.get_support()))
 
 
 def select_features(builder: Builder, vector: Vector, mask: Any) -> Vector:

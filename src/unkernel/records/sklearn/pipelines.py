@@ -10,7 +10,7 @@ import numpy as np
 from unkernel.records import steps
 from unkernel.records.plan import Plan
 from unkernel.records.plan_step import PlanStep
-from unkernel.records.sklearn import categories, numbers, texts
+from unkernel.records.sklearn import categories, functions, numbers, texts
 from unkernel.records.sklearn.boosting_machines import Features, add_bins, make_example
 from unkernel.records.sklearn.linear_maps import LINEAR_MAPS
 from unkernel.records.sklearn.plan_builder import Builder, Raw, Source, Vector, class_names, refuse
@@ -32,6 +32,10 @@ TRANSLATORS: dict[str, _Translator] = {
     "RobustScaler": numbers.translate_robust_scaler,
     "Normalizer": numbers.translate_normalizer,
     "Binarizer": numbers.translate_binarizer,
+    "FunctionTransformer": functions.translate_function_transformer,
+    "PowerTransformer": functions.translate_power_transformer,
+    "QuantileTransformer": functions.translate_quantile_transformer,
+    "SplineTransformer": functions.translate_spline_transformer,
     "SimpleImputer": numbers.translate_simple_imputer,
     "PolynomialFeatures": numbers.translate_polynomial_features,
     "TfidfVectorizer": texts.translate_tfidf_vectorizer,
@@ -102,6 +106,7 @@ def _translate_steps(
         first = used.pop(0)[1].plan_
         builder = Builder(list(first.columns), list(first.steps))
         source: Source = Vector(len(builder.steps) - 1, first.steps[-1].names)
+        builder.is_sparse[source.step] = True
         kept = ("required", "whole", "example", "training")
         settings = {name: getattr(first, name) for name in kept}
     else:
@@ -171,10 +176,23 @@ def _translate(builder: Builder, transformer: Any, source: Source, where: str) -
             label,
             "can be compiled only before a linear model, with nothing but scalers and selections between",
         )
-    if "FunctionTransformer" in names:
-        return source
     translate = TRANSLATORS.get(type(transformer).__name__, numbers.translate_selector)
-    return translate(builder, transformer, source, label)
+    result = translate(builder, transformer, source, label)
+    if isinstance(result, Vector):
+        builder.is_sparse[result.step] = _makes_sparse_matrix(builder, transformer, source)
+    return result
+
+
+def _makes_sparse_matrix(builder: Builder, transformer: Any, source: Source) -> bool:
+    """Return whether the output of a transformer is a sparse matrix in scikit-learn."""
+    name = type(transformer).__name__
+    if name in _VECTORIZERS:
+        return bool(getattr(transformer, "sparse", True))  # only DictVectorizer has this parameter
+    if name in ("OneHotEncoder", "SplineTransformer"):
+        return bool(transformer.sparse_output)
+    if name == "KBinsDiscretizer":
+        return bool(transformer.encode == "onehot")
+    return isinstance(source, Vector) and builder.is_sparse.get(source.step, False)
 
 
 def _translate_column_transformer(builder: Builder, transformer: Any, source: Source, where: str) -> Vector:
@@ -193,7 +211,9 @@ def _translate_column_transformer(builder: Builder, transformer: Any, source: So
         parts.append(_multiply_by_weight(builder, part, weights.get(name)))
     if not parts:
         refuse(where, "drops every column")
-    return builder.concatenate(parts)
+    joined = builder.concatenate(parts)
+    builder.is_sparse[joined.step] = bool(transformer.sparse_output_)
+    return joined
 
 
 def _select_columns(builder: Builder, source: Source, indices: list[int]) -> Source:
@@ -203,21 +223,27 @@ def _select_columns(builder: Builder, source: Source, indices: list[int]) -> Sou
     target = np.full(len(source.names), -1, np.int32)
     target[indices] = np.arange(len(indices))
     names = [source.names[index] for index in indices]
-    return builder.add(
+    selected = builder.add(
         PlanStep("select", {"input": source.step, "places": target, "width": len(indices)}, names)
     )
+    builder.is_sparse[selected.step] = builder.is_sparse.get(source.step, False)
+    return selected
 
 
 def _translate_feature_union(builder: Builder, union: Any, source: Source, where: str) -> Vector:
     parts = []
+    is_sparse = False
     weights = union.transformer_weights or {}
     for name, part_transformer in union.transformer_list:
         if part_transformer == "drop":
             continue
         path = f"{where} / {name!r}"
         part = builder.numbers(_translate(builder, part_transformer, source, path), path)
+        is_sparse |= builder.is_sparse.get(part.step, False)
         parts.append(_multiply_by_weight(builder, part, weights.get(name)))
-    return builder.concatenate(parts)
+    joined = builder.concatenate(parts)
+    builder.is_sparse[joined.step] = is_sparse
+    return joined
 
 
 def _multiply_by_weight(builder: Builder, vector: Vector, weight: float | None) -> Vector:

@@ -31,6 +31,8 @@ class Vector:
 
 
 Source = Raw | Vector
+# Steps whose vector is dense if that of their input is.
+_FEATUREWISE_STEPS = ("scale", "impute", "binarize", "normalize", "select", "tfidf", "function", "finite")
 
 
 @dataclass
@@ -39,6 +41,8 @@ class Builder:
 
     columns: list[str]
     steps: list[PlanStep] = field(default_factory=list)
+    # Whether scikit-learn has a sparse matrix where the plan has the output of a step, by index of the step.
+    is_sparse: dict[int, bool] = field(default_factory=dict)
 
     def add(self, step: PlanStep) -> Vector:
         """Append a step, and return its output."""
@@ -58,6 +62,27 @@ class Builder:
             refuse(where, "takes numbers, and an imputer before it fills in strings")
         return self.add(steps.impute(vector.step, [fill for _, fill in fills], names, float(fills[0][0])))
 
+    def checked(self, source: Source, where: str) -> Vector:
+        """Return the source as a vector without infinite numbers, for steps that refuse them."""
+        vector = self.numbers(source, where)
+        return self.finite(vector, allows_missing=True) if self._may_be_infinite(vector.step) else vector
+
+    def finite(self, vector: Vector, *, allows_missing: bool) -> Vector:
+        """Return the vector; infinite numbers and, unless `allows_missing`, missing numbers are errors."""
+        table = {"input": vector.step, "allows_missing": allows_missing}
+        return self.add(PlanStep("finite", table, vector.names))
+
+    def _may_be_infinite(self, number: int) -> bool:
+        """Return whether the output of a step may be infinite: functions have such values."""
+        step = self.steps[number]
+        if step.kind in ("function", "power"):
+            return True
+        if step.kind == "concatenate":
+            return any(self._may_be_infinite(int(source)) for source in step.table["inputs"])
+        if step.kind in ("scale", "select", "densify"):
+            return self._may_be_infinite(step.table["input"])
+        return False
+
     def dense(self, vector: Vector) -> Vector:
         """Return the vector with an entry for every feature; steps that map 0 to another number need this."""
         if self._is_dense(vector.step):
@@ -67,13 +92,13 @@ class Builder:
     def _is_dense(self, number: int) -> bool:
         """Return whether the vector of a step has an entry for every feature."""
         step = self.steps[number]
-        if step.kind in ("one_hot", "text", "strings", "pairs", "indicate", "products"):
+        if step.kind in ("one_hot", "text", "strings", "pairs", "indicate", "products", "splines"):
             return False
         if step.kind == "bins":
             return not step.table["one_hot"]
         if step.kind == "concatenate":
             return all(self._is_dense(int(source)) for source in step.table["inputs"])
-        if step.kind in ("scale", "impute", "binarize", "normalize", "select", "tfidf"):
+        if step.kind in _FEATUREWISE_STEPS:
             return self._is_dense(step.table["input"])
         return True
 

@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from unkernel.records.sklearn.plan_builder import class_names, is_nan, refuse
+from unkernel.records.sklearn.plan_builder import class_names, is_nan, is_number, refuse
+from unkernel.records.steps import KEEPS_ZERO
 from unkernel.records.text_analysis import TOKEN_PATTERNS
 
 ANY_USED_IN_FIT = "any: only the fitted attributes matter"
@@ -159,6 +160,26 @@ _FOLDED = (
     "; in front of a linear model, with nothing but scalers and selections between them: the model gets the "
     "weights of the numbers themselves"
 )
+# Other names of functions in NumPy.
+_NUMPY_ALIASES = {
+    "fabs": "absolute",
+    "rad2deg": "degrees",
+    "deg2rad": "radians",
+    "round": "rint",
+    "around": "rint",
+}
+_NUMPY_NAMES = sorted([*KEEPS_ZERO, *_NUMPY_ALIASES])
+_MAX_SPLINE_DEGREE = 31  # as in cpp/unkernel/records/function_steps.hpp
+
+
+def find_numpy_function(function: Any) -> str:
+    """Return the name of a NumPy function in plans; an empty string if plans do not have the function."""
+    for name in _NUMPY_NAMES:
+        if getattr(np, name, None) is function:
+            return _NUMPY_ALIASES.get(name, name)
+    return ""
+
+
 _SCORE_PARAMETERS = {"score_func": used_in_fit("<f_classif>", "<chi2>")}
 _TEST_PARAMETERS = {"score_func": used_in_fit("<f_classif>"), "alpha": used_in_fit(0.99)}
 _SELECTED_FEATURES = "features that were selected"
@@ -262,16 +283,67 @@ TRANSFORMERS: dict[str, Supported] = {
     ),
     "FunctionTransformer": Supported(
         "sklearn.preprocessing",
-        "its input, unchanged; functions are refused",
+        "a function of NumPy of each number, in double precision; without a function, its input",
         {
-            "func": one_of(None, refused=["<function>"], why=_CODE),
+            "func": Parameter(
+                "`None`, or one of the NumPy functions "
+                + ", ".join(f"`{name}`" for name in _NUMPY_NAMES)
+                + " (`reciprocal` behind a scaler, because NumPy divides whole numbers without a fraction)",
+                [None, *(getattr(np, name) for name in _NUMPY_NAMES)],
+                lambda function: function is None or bool(find_numpy_function(function)),
+                ["<function>", np.sinc],
+                f"{_CODE}, and functions with the same name would have to give the same numbers",
+            ),
             "inverse_func": without_effect(None, "<function>"),
-            "validate": without_effect(False, True),
+            "validate": any_of("`True`: missing and infinite numbers are errors; `False`", False, True),
             "accept_sparse": without_effect(False, True),
-            "check_inverse": without_effect(False),
-            "feature_names_out": without_effect(None, "one-to-one"),
-            "kw_args": without_effect(None),
-            "inv_kw_args": without_effect(None),
+            "check_inverse": used_in_fit(True, False),
+            "feature_names_out": without_effect(None, "one-to-one", "<function>"),
+            "kw_args": one_of(None, {}, refused=[{"decimals": 1}], why="functions have one argument"),
+            "inv_kw_args": without_effect(None, {"decimals": 1}),
+        },
+    ),
+    "PowerTransformer": Supported(
+        "sklearn.preprocessing",
+        "a power of the number that makes its distribution more like the normal one; missing numbers stay "
+        "missing",
+        {
+            "method": one_of("yeo-johnson", "box-cox"),
+            "standardize": one_of(True, False),
+            **_COPY,
+        },
+    ),
+    "QuantileTransformer": Supported(
+        "sklearn.preprocessing",
+        "the rank of the number among the quantiles of its column, from 0 to 1, or the normal quantile of this "
+        "rank; missing numbers stay missing; sparse matrices are refused",
+        {
+            "n_quantiles": used_in_fit(1000, 5, 1),
+            "output_distribution": one_of("uniform", "normal"),
+            "ignore_implicit_zeros": used_in_fit(False, True),
+            "subsample": used_in_fit(10_000, None),
+            "random_state": used_in_fit(None, 0),
+            **_COPY,
+        },
+    ),
+    "SplineTransformer": Supported(
+        "sklearn.preprocessing",
+        "B-splines of the number",
+        {
+            "n_knots": used_in_fit(5, 2, 9),
+            "degree": Parameter(
+                f"from 0 to {_MAX_SPLINE_DEGREE}",
+                [3, 0, 1, 2, 6],
+                lambda degree: is_number(degree) and 0 <= degree <= _MAX_SPLINE_DEGREE,
+                [_MAX_SPLINE_DEGREE + 1],
+                "splines of higher degrees lose precision",
+            ),
+            "knots": used_in_fit("uniform", "quantile", "<knots>"),
+            "extrapolation": one_of("constant", "error", "linear", "continue", "periodic"),
+            "include_bias": one_of(True, False),
+            "order": without_effect("C", "F"),
+            "handle_missing": one_of("error", "zeros"),
+            "sparse_output": one_of(False, True),
         },
     ),
     "SimpleImputer": Supported(
