@@ -114,6 +114,79 @@ def number_steps(draw: Any, first_index: int) -> list[PlanStep]:
     return result
 
 
+# Functions whose results are finite for all numbers of the records.
+FUNCTIONS = [
+    "absolute",
+    "arcsinh",
+    "arctan",
+    "cbrt",
+    "ceil",
+    "cos",
+    "degrees",
+    "exp",
+    "exp2",
+    "expm1",
+    "floor",
+]
+FUNCTIONS += ["negative", "radians", "rint", "sign", "sin", "square", "tanh", "trunc"]
+
+
+@st.composite
+def function_steps(draw: Any, first_index: int, source: int) -> list[PlanStep]:
+    """Draw steps that read two numbers, neither of them missing."""
+    result = [
+        PlanStep("function", {"input": source, "function": draw(st.sampled_from(FUNCTIONS))}, names("u", 2)),
+        PlanStep("finite", {"input": first_index, "allows_missing": draw(st.booleans())}, names("u", 2)),
+    ]
+    lambdas = np.array(draw(st.lists(st.sampled_from([-1.5, 0.0, 0.5, 2.0, 3.0]), min_size=2, max_size=2)))
+    powers = {"input": source, "method": "yeo-johnson", "lambdas": lambdas, "names": ["age", "gain"]}
+    result.append(PlanStep("power", powers, names("w", 2)))
+    result.append(PlanStep("function", {"input": source, "function": "exp"}, names("e", 2)))
+    powers = {"input": first_index + 3, "method": "box-cox", "lambdas": lambdas, "names": ["age", "gain"]}
+    result.append(PlanStep("power", powers, names("c", 2)))
+    ranks = np.linspace(0, 1, draw(st.sampled_from([1, 2, 5])))
+    quantiles = np.sort([draw(st.integers(-5, 5)) for _ in range(2 * len(ranks))]).astype(float)
+    table = {"input": source, "quantiles": quantiles, "ranks": ranks, "normal": draw(st.booleans())}
+    result.append(PlanStep("quantiles", table, names("r", 2)))
+    result.append(draw(spline_steps(source)))
+    return result
+
+
+@st.composite
+def spline_steps(draw: Any, source: int) -> PlanStep:
+    degree = draw(st.integers(0, 4))
+    n_knots = 3 * degree + 1 + draw(st.integers(1, 3))
+    knots = [
+        np.cumsum(draw(st.lists(st.sampled_from([0.25, 1.0]), min_size=n_knots, max_size=n_knots)))
+        for _ in "ab"
+    ]
+    is_periodic = draw(st.booleans())
+    count = n_knots - degree - 1 - (degree if is_periodic else 0)
+    sides = [
+        ("polynomials" if is_periodic else draw(st.sampled_from(["polynomials", "lines"]))) for _ in "ab"
+    ]
+    lines = {
+        f"{side}_{part}": np.linspace(-1, 1, 2 * count) if kind == "lines" else np.empty(0)
+        for side, kind in zip(("low", "high"), sides, strict=True)
+        for part in ("values", "slopes")
+    }
+    drops_last = draw(st.booleans()) and count > 1
+    table = {
+        "input": source,
+        "degree": degree,
+        "knots": np.concatenate(knots) - 3.0,
+        "periodic": is_periodic,
+        "drops_last": drops_last,
+        "allows_missing": draw(st.booleans()),
+        "below": sides[0],
+        "above": sides[1],
+        "low": np.array([column[degree] - 3.0 for column in knots]),
+        "high": np.array([column[-degree - 1] - 3.0 for column in knots]),
+        "names": ["age", "gain"],
+    }
+    return PlanStep("splines", table | lines, names("l", 2 * (count - drops_last)))
+
+
 @st.composite
 def text_steps(draw: Any, first_index: int) -> list[PlanStep]:
     analyzer = draw(st.sampled_from(["word", "char", "char_wb"]))
@@ -147,6 +220,8 @@ def text_steps(draw: Any, first_index: int) -> list[PlanStep]:
 def plans(draw: Any) -> Plan:
     drawn_steps = draw(category_steps())
     drawn_steps += draw(number_steps(len(drawn_steps)))
+    first_number = len(drawn_steps) - 7
+    drawn_steps += draw(function_steps(len(drawn_steps), first_number + 1))
     for _ in range(draw(st.integers(1, 2))):  # two of them read one column in different ways
         drawn_steps += draw(text_steps(len(drawn_steps)))
     tags = {"columns": steps.int32([4]), "binary": draw(st.booleans()), "missing": len(WORDS)}

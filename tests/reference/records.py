@@ -5,6 +5,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+from scipy import stats
+from scipy.interpolate import BSpline
+from scipy.special import boxcox
 from sklearn.utils import murmurhash3_32
 
 from reference import dates
@@ -222,6 +226,70 @@ def _tfidf(_: Plan, step: PlanStep, __: dict[str, Any], vectors: list[Vector]) -
     }
 
 
+def _function(_: Plan, step: PlanStep, __: dict[str, Any], vectors: list[Vector]) -> Vector:
+    function = getattr(np, step.table["function"])
+    return {k: float(function(value)) for k, value in vectors[step.table["input"]].items()}
+
+
+def _finite(_: Plan, step: PlanStep, __: dict[str, Any], vectors: list[Vector]) -> Vector:
+    values = vectors[step.table["input"]]
+    assert not any(math.isinf(value) for value in values.values())
+    assert step.table["allows_missing"] or not any(math.isnan(value) for value in values.values())
+    return values
+
+
+def _power(_: Plan, step: PlanStep, __: dict[str, Any], vectors: list[Vector]) -> Vector:
+    transform = boxcox if step.table["method"] == "box-cox" else stats.yeojohnson
+    lambdas = step.table["lambdas"]
+    return {
+        k: float(transform(np.array([value]), lambdas[k])[0])
+        for k, value in vectors[step.table["input"]].items()
+    }
+
+
+def _quantiles(_: Plan, step: PlanStep, __: dict[str, Any], vectors: list[Vector]) -> Vector:
+    table, result = step.table, {}
+    ranks = table["ranks"]
+    for k, value in vectors[table["input"]].items():
+        quantiles = table["quantiles"].reshape(-1, len(ranks))[k]
+        upwards = np.interp(value, quantiles, ranks)
+        downwards = -np.interp(-value, -quantiles[::-1], -ranks[::-1])
+        rank = 0.5 * (upwards + downwards)
+        is_last, is_first = value == quantiles[-1], value == quantiles[0]
+        if table["normal"]:
+            is_last, is_first = value + 1e-7 > quantiles[-1], value - 1e-7 < quantiles[0]
+        if is_last or is_first:
+            rank = 0.0 if is_first else 1.0
+        if table["normal"]:
+            rank = np.clip(stats.norm.ppf(rank), *stats.norm.ppf([1e-7 - 2**-52, 1 - (1e-7 - 2**-52)]))
+        result[k] = float(rank)
+    return result
+
+
+def _splines(_: Plan, step: PlanStep, __: dict[str, Any], vectors: list[Vector]) -> Vector:
+    table, result = step.table, {}
+    degree, n_columns = table["degree"], len(table["names"])
+    n_features = len(step.names) // n_columns
+    for k, value in vectors[table["input"]].items():
+        knots = table["knots"].reshape(n_columns, -1)[k]
+        count = len(knots) - degree - 1
+        first, last = knots[degree], knots[count]
+        if table["periodic"]:
+            value = first + (value - first) % (last - first)  # noqa: PLW2901
+        all_values = BSpline(knots, np.eye(count), degree)(value)
+        if table["periodic"]:
+            all_values[:degree] += all_values[count - degree :]
+            all_values = all_values[: count - degree]
+        for side, is_beyond in (("low", value < table["low"][k]), ("high", value > table["high"][k])):
+            if is_beyond and table["below" if side == "low" else "above"] == "lines":
+                values, slopes = (
+                    table[f"{side}_{part}"].reshape(n_columns, -1)[k] for part in ("values", "slopes")
+                )
+                all_values = values + (value - table[side][k]) * slopes
+        result |= {k * n_features + spline: float(all_values[spline]) for spline in range(n_features)}
+    return result
+
+
 _STEPS = {
     "numbers": _numbers,
     "dates": _dates,
@@ -241,4 +309,9 @@ _STEPS = {
     "select": _select,
     "normalize": _normalize,
     "tfidf": _tfidf,
+    "function": _function,
+    "finite": _finite,
+    "power": _power,
+    "quantiles": _quantiles,
+    "splines": _splines,
 }

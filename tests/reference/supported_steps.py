@@ -13,7 +13,14 @@ from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.feature_selection import chi2, f_classif
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge, RidgeClassifier, SGDClassifier
 from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import Binarizer, MinMaxScaler, OneHotEncoder, OrdinalEncoder, StandardScaler
+from sklearn.preprocessing import (
+    Binarizer,
+    MaxAbsScaler,
+    MinMaxScaler,
+    OneHotEncoder,
+    OrdinalEncoder,
+    StandardScaler,
+)
 from sklearn.svm import SVC, LinearSVC
 
 from unkernel.records.sklearn.supported_steps import Supported
@@ -34,6 +41,7 @@ OBJECTS: dict[str, Any] = {
     "<chi2>": chi2,
     "<categories>": [["b", "a", "é", "c"], ["x", "y", ""]],
     "<drop>": ["a", "x"],
+    "<knots>": [[-9.0, -8.0], [0.0, -1.0], [0.5, 1.0], [12.0, 11.0]],
     "<LogisticRegression>": LogisticRegression(),
     "<RidgeClassifier>": RidgeClassifier(),
     "<LinearSVC>": LinearSVC(),
@@ -52,6 +60,7 @@ REQUIRED_WITH: dict[tuple[str, str], dict[str, Any]] = {
     ("KBinsDiscretizer", "subsample"): {"strategy": "quantile"},
     ("TruncatedSVD", "algorithm"): {"n_components": 1},
     ("SimpleImputer", "fill_value"): {"strategy": "constant"},
+    ("FunctionTransformer", "inv_kw_args"): {"check_inverse": False},
 }
 
 
@@ -117,6 +126,8 @@ def _make_trial(class_: Any, name: str, parameter: str, value: Any) -> Iterator[
         return
     X = _records(name, parameters)
     earlier_steps: list[tuple[str, Any]] = []
+    if value is np.reciprocal:
+        earlier_steps = [("floats", MaxAbsScaler())]
     if name == "TfidfTransformer":
         earlier_steps = [("count", CountVectorizer())]
     if parameters.get("score_func") is chi2 or step.get_params().get("score_func") is chi2:
@@ -217,6 +228,8 @@ def _records(name: str, parameters: dict[str, Any]) -> Any:
         return texts()
     if name in ("OneHotEncoder", "OrdinalEncoder", "TargetEncoder"):
         return categories()
+    if name in ("FunctionTransformer", "PowerTransformer"):
+        return np.abs(numbers()) + 0.5
     if name == "SimpleImputer":
         return numbers_with_missing(parameters.get("missing_values", np.nan))
     makers = {

@@ -21,7 +21,12 @@ _LARGEST_POWER = 64  # the limit in cpp/unkernel/records/number_steps.cpp
 _HASHED_ENTRIES = 1 << 10  # assumed number of entries per record in a step with hashed features
 _REPEATED_ENTRIES = 1 << 16  # assumed number of entries for each further copy of hashed features
 _MAX_ENTRIES = 1 << 62  # larger than the limit of any file
-_DENSE_STEPS = ("densify", "products", "indicate", "splines")  # steps whose vector may have an entry for every feature
+_DENSE_STEPS = (
+    "densify",
+    "products",
+    "indicate",
+    "splines",
+)  # steps whose vector may have an entry for every feature
 
 
 class Entries(NamedTuple):

@@ -49,9 +49,7 @@ class ColumnValues:
 
     def remove_outside(self) -> None:
         self.known = [
-            value
-            for value in self.known
-            if not isinstance(value, float) or self.least <= value <= self.most
+            value for value in self.known if not isinstance(value, float) or self.least <= value <= self.most
         ]
 
     def draw(self, generator: np.random.Generator, *, unseen: bool, missing: bool) -> Any:
@@ -192,9 +190,7 @@ def _add_step_numbers(
             values[column].limit(_POSITIVE if table["method"] == "box-cox" else _NO_LIMITS)
             _add_numbers(values[column], (0.5, 3.0))
         elif step.kind == "quantiles":
-            _add_around(
-                values[column], np.split(table["quantiles"], len(columns))[index], generator
-            )
+            _add_around(values[column], np.split(table["quantiles"], len(columns))[index], generator)
         elif step.kind == "splines":
             _add_around(values[column], np.split(table["knots"], len(columns))[index], generator)
             if "error" in (table["below"], table["above"]):

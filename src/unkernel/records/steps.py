@@ -13,8 +13,8 @@ from unkernel.records.plan_step import PlanStep
 # The code of a category is the index of its feature, or one of the following.
 IGNORED = -1  # the code of a category without a feature
 FORBIDDEN = -2  # the code of a category that raises an error
-# The functions of steps of kind "function", and whether they map 0 to 0; cpp/unkernel/records/function_steps.cpp
-# computes them.
+# The functions of steps of kind "function", and whether they map 0 to 0. They are computed in
+# cpp/unkernel/records/function_steps.cpp.
 KEEPS_ZERO = {
     "absolute": True,
     "arcsinh": True,

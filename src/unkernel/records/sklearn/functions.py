@@ -1,4 +1,4 @@
-"""Translate transformers that apply a function to each number: NumPy functions, powers, quantiles, splines."""
+"""Translate transformers that apply functions to numbers: NumPy functions, powers, quantiles, splines."""
 
 from __future__ import annotations
 
@@ -37,9 +37,7 @@ def translate_function_transformer(builder: Builder, transformer: Any, source: S
         )
     if not KEEPS_ZERO[function]:
         vector = builder.dense(vector)
-    return builder.add(
-        PlanStep("function", {"input": vector.step, "function": function}, vector.names)
-    )
+    return builder.add(PlanStep("function", {"input": vector.step, "function": function}, vector.names))
 
 
 def _holds_floats(builder: Builder, number: int) -> bool:
@@ -175,7 +173,9 @@ def _find_bounds(transformer: Any, number: int) -> _Bounds:
         n_lines = max(degree, min(degree + 1, 2))
     low, high = float(spline.t[degree]), float(spline.t[-degree - 1])
     count = spline.c.shape[1]
-    has_steps = degree == 0 and transformer.sparse_output  # above the range, scikit-learn then sets all splines
+    has_steps = (
+        degree == 0 and transformer.sparse_output
+    )  # above the range, scikit-learn then sets all splines
     begins, ends = np.arange(count) < n_lines, (np.arange(count) >= count - n_lines) | has_steps
 
     def read(values: Any, are_used: Any) -> _Numbers:

@@ -315,8 +315,8 @@ TRANSFORMERS: dict[str, Supported] = {
     ),
     "QuantileTransformer": Supported(
         "sklearn.preprocessing",
-        "the rank of the number among the quantiles of its column, from 0 to 1, or the normal quantile of this "
-        "rank; missing numbers stay missing; sparse matrices are refused",
+        "the rank of the number among the quantiles of its column, from 0 to 1, or the normal quantile of "
+        "this rank; missing numbers stay missing; sparse matrices are refused",
         {
             "n_quantiles": used_in_fit(1000, 5, 1),
             "output_distribution": one_of("uniform", "normal"),

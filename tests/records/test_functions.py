@@ -1,0 +1,490 @@
+"""Functions, power and quantile transforms, and splines: rows, refusals, bits and damaged files."""
+
+from __future__ import annotations
+
+import itertools
+import pickle
+import warnings
+import zlib
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from scipy import sparse
+from scipy.special import ndtri
+from sklearn.compose import ColumnTransformer
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import FeatureUnion, make_pipeline
+from sklearn.preprocessing import (
+    Binarizer,
+    FunctionTransformer,
+    KBinsDiscretizer,
+    MaxAbsScaler,
+    MinMaxScaler,
+    OneHotEncoder,
+    PowerTransformer,
+    QuantileTransformer,
+    SplineTransformer,
+    StandardScaler,
+)
+
+import unkernel
+from reference.function_pipelines import function_pipelines
+from reference.pipelines import Case
+from reference.selection import few_examples
+from unkernel import FormatError
+from unkernel.records import Plan, PlanStep, steps
+from unkernel.records.record_generator import generate_records
+from unkernel.records.sklearn import make_plan_of_steps
+from unkernel.records.steps import KEEPS_ZERO
+
+RNG = np.random.default_rng(3)
+X = np.exp(RNG.normal(size=(40, 2)))
+Y = (X[:, 0] > X[:, 1]).astype(int)
+
+
+def make_plan(*transformers: Any, data: Any = X) -> Plan:
+    """Return the plan of fitted steps."""
+    pipeline = make_pipeline(*transformers, LogisticRegression())
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for _, step in pipeline.steps[:-1]:
+            data = step.fit_transform(data, Y[: data.shape[0]])
+    return make_plan_of_steps(pipeline.steps[:-1])
+
+
+def encode(plan: Plan, data: Any) -> Any:
+    return plan.encode(data).to_scipy().toarray()
+
+
+def make_function_plan(*functions: str) -> Plan:
+    """Return a plan that applies each function to one number."""
+    plan_steps = [steps.numbers([0], ["x"])]
+    plan_steps += [PlanStep("function", {"input": 0, "function": name}, [name]) for name in functions]
+    inputs = range(1, len(plan_steps))
+    return Plan(["x"], [*plan_steps, steps.concatenate(inputs, list(functions))])
+
+
+# --- Equal to scikit-learn ------------------------------------------------------------------------------
+
+
+def check_rows(case: Case) -> None:
+    """Check that a plan encodes records as the pipeline's transformers do, alone and in batches."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            case.pipeline.fit(case.X, case.y)
+        except (ValueError, TypeError, IndexError):  # missing numbers or sparse matrices where none are taken
+            assume(False)
+        plan = _translate(case.pipeline)
+        for data in (case.X, case.X_test):
+            try:
+                expected = case.pipeline[:-1].transform(data)
+            except ValueError:
+                with pytest.raises(ValueError):
+                    plan.encode(data)
+                continue
+            expected = expected.toarray() if sparse.issparse(expected) else np.asarray(expected, dtype=float)
+            if not np.isfinite(expected).all():
+                with pytest.raises(ValueError, match=r"is infinite|is missing"):
+                    plan.encode(data)
+                continue
+            actual = encode(plan, data)
+            np.testing.assert_allclose(actual, expected, rtol=1e-9, atol=1e-12)
+            records = data.to_dict("records") if hasattr(data, "columns") else data.tolist()
+            for record, row in zip(records, actual, strict=True):
+                ids, values = plan.encode_one(record)
+                np.testing.assert_array_equal(values, row[ids])
+                assert np.count_nonzero(row) == len(ids)
+
+
+def _translate(pipeline: Any) -> Plan:
+    try:
+        return make_plan_of_steps(pipeline.steps[:-1])
+    except ValueError as error:
+        refusals = ("gets a sparse matrix", "has lines that cross", "divides whole numbers")
+        assert any(reason in str(error) for reason in refusals), error
+        assume(False)
+        raise
+
+
+@few_examples(20, derandomize=True)
+@given(function_pipelines())
+def test_rows_equal_those_of_scikit_learn(case):
+    check_rows(case)
+
+
+@pytest.mark.slow
+def test_many_rows_equal_those_of_scikit_learn():
+    settings(max_examples=600, derandomize=True, deadline=None)(given(function_pipelines())(check_rows))()
+
+
+@pytest.mark.parametrize("name", KEEPS_ZERO)
+def test_functions_equal_those_of_numpy(name):
+    """NumPy's own functions are within 4 units in the last place."""
+    plan = make_function_plan(name)
+    values = np.concatenate([RNG.normal(size=300) * scale for scale in (1e-300, 1e-9, 0.1, 1.0, 20.0, 600.0)])
+    if name in ("cbrt", "arctan", "tanh", "arcsinh", "log", "log1p", "log2", "log10", "sqrt", "sin", "cos"):
+        values = np.concatenate([values, RNG.normal(size=300) * 1e15, RNG.normal(size=300) * 1e300])
+    with np.errstate(all="ignore"):
+        expected = getattr(np, name)(values)
+    usual = np.isfinite(expected)
+    assert usual.sum() > 400
+    np.testing.assert_allclose(encode(plan, values[usual, None])[:, 0], expected[usual], rtol=1e-15, atol=0)
+    unusual = values[~usual][:5].tolist()
+    for value in [*unusual, float("nan")]:
+        with pytest.raises(ValueError, match=r"is infinite|NaN"):
+            plan.encode_one([value])
+
+
+def test_normal_quantiles_equal_those_of_scipy():
+    table = {"input": 0, "quantiles": np.array([0.0, 1.0]), "ranks": np.array([0.0, 1.0]), "normal": True}
+    plan = Plan(["x"], [steps.numbers([0], ["x"]), PlanStep("quantiles", table, ["x"])])
+    ends = 2.0 ** -RNG.uniform(1, 23, 400)
+    shares = np.concatenate([RNG.random(400), ends, 1 - ends, [1.001e-7, 0.5, np.nextafter(0.5, 1)]])
+    ranks = 0.5 * (shares - ((1 - shares) - 1))  # the mean of two interpolations, with their rounding errors
+    np.testing.assert_allclose(encode(plan, shares[:, None])[:, 0], ndtri(ranks), rtol=2e-15, atol=0)
+
+
+def test_results_have_the_same_bits_on_every_machine():
+    """These are checksums of 2,000 results of each function."""
+    negative = ("exp", "exp2", "expm1", "cbrt", "tanh", "arcsinh", "arctan", "sin", "cos")
+    numbers = np.arange(1, 2001) * 0.0137 * np.where(np.arange(2000) % 7, 1.0, 977.0)
+    found = {
+        name: zlib.crc32(encode(make_function_plan(name), numbers[:, None]).tobytes())
+        for name in ("log", "log2", "log10", "log1p")
+    }
+    shifted = numbers % 33.0 - 14.0
+    found |= {
+        name: zlib.crc32(encode(make_function_plan(name), shifted[:, None]).tobytes()) for name in negative
+    }
+    table = {"input": 0, "quantiles": np.array([0.0, 1.0]), "ranks": np.array([0.0, 1.0]), "normal": True}
+    plan = Plan(["x"], [steps.numbers([0], ["x"]), PlanStep("quantiles", table, ["x"])])
+    shares = (np.arange(2000) + 0.5) / 2000
+    found["normal quantile"] = zlib.crc32(encode(plan, shares[:, None]).tobytes())
+    assert found == CHECKSUMS
+
+
+CHECKSUMS: dict[str, int] = {}
+
+
+# --- Corners --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("is_sparse", [False, True])
+@pytest.mark.parametrize("extrapolation", ["constant", "linear", "continue", "error", "periodic"])
+def test_numbers_at_and_beyond_the_bounds_of_splines(is_sparse, extrapolation):
+    # scikit-learn cannot add up sparse periodic steps
+    degrees = [1, 2, 4] if is_sparse and extrapolation == "periodic" else [0, 1, 2, 4]
+    for degree, knots in itertools.product(degrees, ["uniform", "quantile"]):
+        transformer = SplineTransformer(
+            n_knots=6, degree=degree, knots=knots, extrapolation=extrapolation, sparse_output=is_sparse
+        )
+        plan = make_plan(transformer)
+        for data in make_numbers_around(transformer):
+            try:
+                expected = transformer.transform(data)
+            except ValueError:
+                with pytest.raises(ValueError, match=r"column 'x[01]': the number is outside"):
+                    plan.encode(data)
+                continue
+            expected = expected.toarray() if is_sparse else expected
+            np.testing.assert_array_equal(encode(plan, data), expected)
+
+
+def make_numbers_around(transformer):
+    """Return rows of numbers at the bounds of splines and at a knot, and inside and outside of the bounds."""
+    bounds = np.array([X.min(axis=0), X.max(axis=0)])
+    lengths = bounds[1] - bounds[0]
+    knot = [spline.t[transformer.degree + 2] for spline in transformer.bsplines_]
+    outside = np.array([bounds[0] - 1.0, bounds[1] + 1.0])
+    rows = [*bounds, *np.nextafter(bounds, bounds[::-1]), knot, *np.nextafter(bounds, outside), *outside]
+    rows += [bounds[0] - lengths, bounds[1] + 1.7 * lengths, bounds[1] + 1e6 * lengths]
+    return [np.array([row]) for row in rows]
+
+
+def test_columns_with_one_value():
+    data = np.column_stack([np.full(40, 3.0), X[:, 0]])
+    for transformer in (
+        QuantileTransformer(n_quantiles=5),
+        QuantileTransformer(n_quantiles=5, output_distribution="normal"),
+        PowerTransformer(),
+        SplineTransformer(),
+        SplineTransformer(extrapolation="periodic"),
+        SplineTransformer(extrapolation="linear"),
+    ):
+        plan = make_plan(transformer, data=data)
+        tested = np.array([[3.0, 0.7], [2.0, 1.0], [4.0, 0.5]])
+        np.testing.assert_allclose(encode(plan, tested), transformer.transform(tested.copy()), rtol=1e-12)
+
+
+@pytest.mark.parametrize("output", ["uniform", "normal"])
+def test_missing_numbers_stay_missing(output):
+    data = X.copy()
+    data[::3, 0] = np.nan
+    quantiles = QuantileTransformer(n_quantiles=6, output_distribution=output)
+    for first in (quantiles, PowerTransformer(), FunctionTransformer(np.log1p)):
+        transformers = (first, SimpleImputer(strategy="constant", fill_value=-7.0))
+        plan = make_plan(*transformers, data=data)
+        expected = make_pipeline(*transformers).fit_transform(data)
+        np.testing.assert_allclose(encode(plan, data), expected, rtol=1e-12)
+        assert (encode(plan, data)[::3, 0] == -7.0).all()
+
+
+def test_functions_of_counts_keep_their_zeros():
+    texts = np.array(["a cat a cat", "a mat", "the mat"] * 4, dtype=object)
+    first, second = CountVectorizer(token_pattern=r"(?u)\b\w+\b"), FunctionTransformer(np.log1p)
+    plan = make_plan(first, second, MaxAbsScaler(), data=texts)
+    expected = make_pipeline(first, second, MaxAbsScaler()).fit_transform(texts).toarray()
+    np.testing.assert_allclose(encode(plan, texts.tolist()), expected, rtol=1e-14)
+
+
+@pytest.mark.parametrize(
+    "then",
+    [
+        StandardScaler(),
+        Binarizer(),
+        MinMaxScaler(clip=True),
+        KBinsDiscretizer(3, quantile_method="averaged_inverted_cdf"),
+        QuantileTransformer(n_quantiles=5),
+        SimpleImputer(),
+        SplineTransformer(),
+        PowerTransformer(),
+        FeatureUnion([("flags", Binarizer()), ("numbers", StandardScaler())]),
+    ],
+)
+def test_infinite_results_are_refused_where_scikit_learn_refuses_them(then):
+    pipeline = make_pipeline(FunctionTransformer(np.log), then, LogisticRegression()).fit(X, Y)
+    fast = unkernel.compile(pipeline, measure=False)
+    records = np.array([[1.0, 0.0]])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for model in (pipeline, fast):
+            with pytest.raises(ValueError, match="infinit"):
+                model.predict(records)
+
+
+def test_functions_of_infinite_results():
+    """scikit-learn does not check numbers between two functions."""
+    plan = make_plan(FunctionTransformer(np.log), FunctionTransformer(np.arctan))
+    np.testing.assert_array_equal(encode(plan, [[0.0, 1.0]]), [[-np.pi / 2, 0.0]])
+
+
+def test_validated_functions_refuse_missing_numbers():
+    plan = make_plan(FunctionTransformer(np.log1p, validate=True), SimpleImputer())
+    with pytest.raises(ValueError, match="a number is missing"):
+        plan.encode_one([1.0, None])
+    plan = make_plan(StandardScaler(), FunctionTransformer(validate=True), SimpleImputer())
+    with pytest.raises(ValueError, match="a number is missing"):
+        plan.encode_one([1.0, None])
+
+
+def test_box_cox_of_numbers_that_are_not_positive():
+    fast = unkernel.compile(make_pipeline(PowerTransformer(method="box-cox"), LogisticRegression()).fit(X, Y))
+    with pytest.raises(ValueError, match="column 'x1': the Box-Cox transform takes positive numbers"):
+        fast.predict_one([1.0, 0.0])
+
+
+def test_splines_of_missing_numbers():
+    plan = make_plan(SplineTransformer())
+    with pytest.raises(ValueError, match="column 'x0': the value is missing, and has no splines"):
+        plan.encode_one([None, 1.0])
+    data = X.copy()
+    data[::4, 1] = np.nan
+    transformer = SplineTransformer(handle_missing="zeros")
+    np.testing.assert_array_equal(
+        encode(make_plan(transformer, data=data), data), transformer.transform(data)
+    )
+
+
+# --- Refused --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("step", "reason"),
+    [
+        (
+            FunctionTransformer(lambda data: data),
+            "only `None`, or one of the NumPy functions `absolute`, .*`log1p`",
+        ),
+        (FunctionTransformer(np.sinc), "has func=<function sinc.*one of the NumPy functions"),
+        (FunctionTransformer(np.round, kw_args={"decimals": 1}), "kw_args=.*functions have one argument"),
+        (FunctionTransformer(np.reciprocal), "divides whole numbers without a fraction: put a scaler"),
+        (
+            ColumnTransformer([("r", FunctionTransformer(np.reciprocal), [0])], transformer_weights={"r": 2}),
+            "divides whole numbers",
+        ),
+        (make_pipeline(OneHotEncoder(), QuantileTransformer(n_quantiles=3)), "gets a sparse matrix"),
+        (
+            make_pipeline(SplineTransformer(sparse_output=True), QuantileTransformer(n_quantiles=3)),
+            "gets a sparse matrix",
+        ),
+        (SplineTransformer(degree=32), "from 0 to 31 can be compiled"),
+        (SplineTransformer(degree=1, n_knots=2, extrapolation="linear"), "has lines that cross"),
+    ],
+)
+def test_refused_steps(step, reason):
+    data = np.round(X)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        pipeline = make_pipeline(step, LogisticRegression()).fit(data + 1.0, Y)
+    with pytest.raises(ValueError, match=reason):
+        unkernel.compile(pipeline)
+
+
+def test_a_transformer_that_was_changed_after_the_fit_is_refused():
+    transformer = SplineTransformer().fit(X)
+    transformer.degree = 2
+    with pytest.raises(ValueError, match="changed after the fit"):
+        make_plan_of_steps([("splines", transformer)])
+    for transformer in (QuantileTransformer(n_quantiles=4).fit(X), PowerTransformer().fit(X)):
+        for values in ("quantiles_", "lambdas_"):
+            if hasattr(transformer, values):
+                getattr(transformer, values)[:] = np.nan
+        with pytest.raises(ValueError, match="had no numbers in fit"):
+            make_plan_of_steps([("step", transformer)])
+
+
+@pytest.mark.parametrize("sparse_output", [False, True])
+def test_quantiles_behind_categories(sparse_output):
+    """A dense array of categories is taken."""
+    encoder = OneHotEncoder(sparse_output=sparse_output)
+    columns = ColumnTransformer([("one", encoder, [0]), ("two", "passthrough", [1])], sparse_threshold=0)
+    transformers = (columns, QuantileTransformer(n_quantiles=9))
+    plan = make_plan(*transformers, data=np.round(X))
+    expected = make_pipeline(*transformers).fit_transform(np.round(X))
+    np.testing.assert_allclose(encode(plan, np.round(X)), expected, rtol=1e-12)
+
+
+# --- Models ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("transformer", "limits"),
+    [
+        (FunctionTransformer(np.log), (0.0, np.inf)),
+        (PowerTransformer(method="box-cox"), (0.0, np.inf)),
+        (SplineTransformer(extrapolation="error"), (X.min(), X.max())),
+    ],
+)
+def test_generated_records_are_in_the_domain_of_functions(transformer, limits):
+    records = np.array(generate_records(make_plan(transformer), 50))
+    assert (limits[0] <= records).all() and (records <= limits[1]).all()
+    assert len(np.unique(records)) > 5
+
+
+@pytest.fixture(scope="module")
+def fast():
+    """A compiled pipeline of all steps."""
+    union = FeatureUnion(
+        [
+            ("logarithms", FunctionTransformer(np.log1p)),
+            ("powers", PowerTransformer()),
+            ("more powers", PowerTransformer(method="box-cox")),
+            ("ranks", QuantileTransformer(n_quantiles=7, output_distribution="normal")),
+            ("splines", SplineTransformer(n_knots=4, extrapolation="linear")),
+            ("tides", SplineTransformer(n_knots=4, degree=2, extrapolation="periodic")),
+            ("roots", make_pipeline(FunctionTransformer(np.sqrt, validate=True), StandardScaler())),
+        ]
+    )
+    return unkernel.compile(make_pipeline(union, LogisticRegression()).fit(X, Y), measure=False)
+
+
+def test_explanations_name_columns(fast):
+    explanation = fast.explain_one([0.3, 2.0])
+    assert abs(explanation.score - fast.score_one([0.3, 2.0])) < 1e-12
+    assert "x1" in str(explanation)
+
+
+def test_part_of_the_record_can_be_bound(fast):
+    """The columns of each part have their own quantiles, powers and knots."""
+    record = {"x0": 0.3, "x1": 2.0}
+    for name, value in record.items():
+        rest = {key: other for key, other in record.items() if key != name}
+        bound = fast.bind({name: value})
+        assert abs(bound.score_one(rest) - fast.score_one(record)) < 1e-12
+
+
+def test_pickled_and_saved_models_give_the_same_bits(fast, tmp_path):
+    fast.save(tmp_path / "m.uk")
+    for model in (pickle.loads(pickle.dumps(fast)), unkernel.load(tmp_path / "m.uk")):
+        np.testing.assert_array_equal(model.decision_function(X), fast.decision_function(X))
+    assert b'"version": "2"' in (tmp_path / "m.uk").read_bytes()[:4096]
+
+
+# --- Damaged files --------------------------------------------------------------------------------------
+
+
+def drop(table, name):
+    return table | {name: table[name][:-1]}
+
+
+def replace_first(table, name, value):
+    return table | {name: np.concatenate([[value], table[name][1:]])}
+
+
+DAMAGES: list[tuple[str, Any]] = [
+    ("function", lambda table: table | {"function": "system"}),
+    ("function", lambda table: table | {"function": 3}),
+    ("function", lambda table: table | {"function": "log1p\0"}),
+    ("finite", lambda table: table | {"allows_missing": "x"}),
+    ("power", lambda table: table | {"method": "cube"}),
+    ("power", lambda table: drop(table, "lambdas")),
+    ("power", lambda table: drop(table, "names")),
+    ("power", lambda table: replace_first(table, "lambdas", np.nan)),
+    ("quantiles", lambda table: drop(table, "quantiles")),
+    ("quantiles", lambda table: drop(table, "ranks")),
+    ("quantiles", lambda table: table | {"ranks": np.empty(0)}),
+    ("quantiles", lambda table: replace_first(table, "ranks", 2.0)),
+    ("quantiles", lambda table: replace_first(table, "quantiles", 1e300)),
+    ("quantiles", lambda table: replace_first(table, "quantiles", -np.inf)),
+    ("quantiles", lambda table: table | {"normal": None}),
+    ("splines", lambda table: table | {"degree": -1}),
+    ("splines", lambda table: table | {"degree": 4}),
+    ("splines", lambda table: table | {"degree": 32}),
+    ("splines", lambda table: table | {"degree": 2**31}),
+    ("splines", lambda table: drop(table, "knots")),
+    ("splines", lambda table: table | {"knots": np.empty(0)}),
+    ("splines", lambda table: replace_first(table, "knots", 1e9)),
+    ("splines", lambda table: replace_first(table, "knots", np.nan)),
+    ("splines", lambda table: table | {"periodic": not table["periodic"]}),
+    ("splines", lambda table: table | {"drops_last": True}),
+    ("splines", lambda table: table | {"below": "zeros"}),
+    ("splines", lambda table: table | {"above": "error"}),
+    ("splines", lambda table: drop(table, "low")),
+    ("splines", lambda table: drop(table, "high")),
+    ("splines", lambda table: replace_first(table, "low", np.nan)),
+    ("splines", lambda table: drop(table, "low_values")),
+    ("splines", lambda table: drop(table, "high_slopes")),
+    ("splines", lambda table: replace_first(table, "high_values", np.inf)),
+    ("splines", lambda table: drop(table, "names")),
+    ("splines", lambda table: {key: value for key, value in table.items() if key != "low"}),
+]
+
+
+@pytest.mark.parametrize("number", range(len(DAMAGES)))
+def test_damaged_steps_are_refused(fast, number):
+    kind, change = DAMAGES[number]
+    plan = fast.plan
+    place = next(k for k, step in enumerate(plan.steps) if step.kind == kind)
+    step = plan.steps[place]
+    changed = [*plan.steps]
+    changed[place] = PlanStep(kind, change(step.table), step.names)
+    damaged = Plan(plan.columns, changed)
+    with pytest.raises(FormatError, match="the plan of the model is damaged"):
+        Plan.from_container("m.uk", *damaged.to_container("plan."))
+
+
+def test_functions_that_change_zeros_are_refused_for_sparse_vectors():
+    table = steps.categories({"a": 0, "b": 1}, unknown=-1)
+    first = steps.one_hot([0], [table], ["a", "b"])
+    for name, keeps_zero in KEEPS_ZERO.items():
+        plan = Plan(["x"], [first, PlanStep("function", {"input": 0, "function": name}, ["a", "b"])])
+        if keeps_zero:
+            assert plan.encode_one({"x": "c"})[0].tolist() == []
+            continue
+        with pytest.raises(ValueError, match="a sparse block has zeros that would change"):
+            _ = plan.native

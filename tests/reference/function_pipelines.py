@@ -1,0 +1,195 @@
+"""Generated scikit-learn pipelines of functions, power and quantile transforms, and splines of numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from hypothesis import strategies as st
+from sklearn.compose import ColumnTransformer
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import FeatureUnion, Pipeline
+from sklearn.preprocessing import (
+    Binarizer,
+    FunctionTransformer,
+    KBinsDiscretizer,
+    MaxAbsScaler,
+    MinMaxScaler,
+    Normalizer,
+    OneHotEncoder,
+    PolynomialFeatures,
+    PowerTransformer,
+    QuantileTransformer,
+    RobustScaler,
+    SplineTransformer,
+    StandardScaler,
+)
+
+from reference.pipelines import N_ROWS, N_TEST_ROWS, Case, classes, classifiers, make_chain
+
+ANY_NUMBER = [
+    np.absolute,
+    np.arcsinh,
+    np.arctan,
+    np.cbrt,
+    np.ceil,
+    np.cos,
+    np.degrees,
+    np.exp,
+    np.exp2,
+    np.expm1,
+]
+ANY_NUMBER += [
+    np.fabs,
+    np.floor,
+    np.negative,
+    np.radians,
+    np.rint,
+    np.round,
+    np.sign,
+    np.sin,
+    np.square,
+    np.tanh,
+]
+ANY_NUMBER += [np.trunc]
+POSITIVE = [np.log, np.log2, np.log10, np.log1p, np.sqrt, np.reciprocal]
+
+
+@st.composite
+def functions(draw: Any, *, has_missing: bool = False) -> Any:
+    """Draw a FunctionTransformer, behind a scaler to positive numbers if its function needs these."""
+    validate = draw(st.booleans()) and not has_missing
+    if draw(st.booleans()):
+        return FunctionTransformer(draw(st.sampled_from(ANY_NUMBER)), validate=validate)
+    positive = MinMaxScaler(feature_range=(0.25, 4.0), clip=True)
+    return make_chain([positive, FunctionTransformer(draw(st.sampled_from(POSITIVE)), validate=validate)])
+
+
+@st.composite
+def power_transforms(draw: Any) -> Any:
+    standardize = draw(st.booleans())
+    if draw(st.booleans()):
+        return PowerTransformer(standardize=standardize)
+    positive = MinMaxScaler(feature_range=(0.25, 4.0), clip=True)
+    return make_chain([positive, PowerTransformer(method="box-cox", standardize=standardize)])
+
+
+@st.composite
+def quantile_transforms(draw: Any) -> Any:
+    return QuantileTransformer(
+        n_quantiles=draw(st.sampled_from([1, 2, 5, 14])),
+        output_distribution=draw(st.sampled_from(["uniform", "normal"])),
+        subsample=draw(st.sampled_from([14, None])),
+        random_state=0,
+    )
+
+
+@st.composite
+def splines(draw: Any, *, has_missing: bool = False) -> Any:
+    extrapolation = draw(st.sampled_from(["constant", "linear", "continue", "periodic", "error"]))
+    n_knots = draw(st.sampled_from([2, 3, 5, 8]))
+    # Sparse output fails in scikit-learn for periodic steps, and for missing values of some columns.
+    can_be_sparse = not has_missing
+    degree = draw(st.sampled_from([0, 1, 2, 3, 5]))
+    if extrapolation == "periodic":
+        degree = min(degree, n_knots - 1)
+        can_be_sparse = can_be_sparse and degree > 0
+    return SplineTransformer(
+        n_knots=n_knots,
+        degree=degree,
+        knots=draw(st.sampled_from(["uniform", "quantile"])),
+        extrapolation=extrapolation,
+        include_bias=draw(st.booleans()),
+        order=draw(st.sampled_from(["C", "F"])),
+        sparse_output=can_be_sparse and draw(st.booleans()),
+        **({"handle_missing": "zeros"} if has_missing else {}),
+    )
+
+
+@st.composite
+def scalers(draw: Any) -> Any:
+    return draw(
+        st.sampled_from(
+            [
+                StandardScaler(),
+                MaxAbsScaler(),
+                RobustScaler(),
+                MinMaxScaler(clip=True),
+                Normalizer(norm=draw(st.sampled_from(["l1", "l2", "max"]))),
+            ]
+        )
+    )
+
+
+@st.composite
+def chains(draw: Any, *, has_missing: bool) -> Any:
+    """Draw one to four steps; missing numbers are filled in by one of them, or become zeros of splines."""
+    any_step = [power_transforms(), quantile_transforms()]
+    steps: list[Any] = []
+    if has_missing:
+        steps += draw(st.lists(st.one_of(functions(has_missing=True), *any_step, scalers()), max_size=2))
+        steps = [step for step in steps if not isinstance(step, Normalizer)]
+        if draw(st.booleans()):
+            return make_chain([*steps, draw(splines(has_missing=True))])
+        steps.append(SimpleImputer(strategy="median", add_indicator=draw(st.booleans())))
+    steps += draw(st.lists(st.one_of(functions(), *any_step, scalers()), min_size=1, max_size=2))
+    last = [
+        Binarizer(threshold=0.4),
+        KBinsDiscretizer(3, quantile_method="averaged_inverted_cdf"),
+        PolynomialFeatures(2),
+    ]
+    steps += draw(
+        st.one_of(st.just([]), st.lists(splines(), max_size=1), st.sampled_from([[one] for one in last]))
+    )
+    return make_chain(steps)
+
+
+def numbers(rng: np.random.Generator, rows: int, *, is_test: bool) -> Any:
+    """Return columns of different sizes and with ties; numbers for tests go beyond those for training."""
+    wider = 1.7 if is_test else 1.0
+    return np.column_stack(
+        [
+            rng.normal(size=rows) * 3.0 * wider,
+            np.exp(rng.normal(size=rows) * wider),
+            np.round(rng.normal(size=rows) * 2.0 * wider),
+            rng.integers(0, 1000, rows) * 0.1 * wider,
+        ]
+    )
+
+
+@st.composite
+def function_pipelines(draw: Any) -> Case:
+    """Draw a chain of steps, alone, in a union or in a ColumnTransformer beside categories."""
+    rng = np.random.default_rng(draw(st.integers(0, 10**6)))
+    X, X_test = numbers(rng, N_ROWS, is_test=False), numbers(rng, N_TEST_ROWS, is_test=True)
+    has_missing = draw(st.booleans())
+    if has_missing:
+        for values in (X, X_test):
+            values[rng.random(values.shape) < 0.15] = np.nan
+    kind = draw(st.sampled_from(["chain", "union", "columns"]))
+    first = draw(chains(has_missing=has_missing))
+    if kind == "union":
+        second = draw(chains(has_missing=has_missing))
+        weights = draw(st.sampled_from([None, {"two": 2.0}]))
+        first = FeatureUnion([("one", first), ("two", second)], transformer_weights=weights)
+    if kind == "columns":
+        X, X_test = (_make_frame(rng, values) for values in (X, X_test))
+        parts = [
+            ("one", first, ["a", "c"]),
+            ("two", draw(chains(has_missing=has_missing)), ["d", "b"]),
+            ("categories", OneHotEncoder(sparse_output=draw(st.booleans())), ["colour"]),
+        ]
+        threshold = draw(st.sampled_from([0.0, 0.3, 1.0]))
+        first = ColumnTransformer(draw(st.permutations(parts)), sparse_threshold=threshold)
+    steps = [("first é", first)]
+    if draw(st.booleans()):
+        steps.append(("then", draw(st.one_of(quantile_transforms(), scalers(), splines(), functions()))))
+    count = draw(st.sampled_from([2, 3]))
+    return Case(Pipeline([*steps, ("last", draw(classifiers(count)))]), X, classes(rng, count), X_test)
+
+
+def _make_frame(rng: np.random.Generator, values: Any) -> Any:
+    frame = pd.DataFrame(values, columns=list("abcd"))
+    frame["colour"] = np.array(["red", "blue"], dtype=object)[np.arange(len(values)) % 2]
+    return frame
