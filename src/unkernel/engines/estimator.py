@@ -24,8 +24,9 @@ from unkernel.errors import FormatError
 from unkernel.models import container, registry
 from unkernel.models.decision import Decision
 from unkernel.models.saved_object import SavedObject
+from unkernel.models.several_outputs import MULTI_LABEL, MULTI_OUTPUT
 
-_TYPES = {"regression": "regressor", "one_class": "outlier_detector"}  # all other schemes are classifiers
+_TYPES = {"one_class": "outlier_detector"}  # all other schemes without numbers are classifiers
 
 
 class CompiledEstimator(SavedObject, Reportable, HtmlRepr):
@@ -44,9 +45,12 @@ class CompiledEstimator(SavedObject, Reportable, HtmlRepr):
         return decision
 
     @property
-    def classes_(self) -> NDArray[Any]:
-        """The class labels, in the order of the model."""
-        return self.decision.classes
+    def classes_(self) -> Any:
+        """The class labels, in the order of the model; for several outputs of classes, a list of them."""
+        decision = self.decision
+        if decision.scheme == MULTI_OUTPUT and not decision.predicts_numbers:
+            return [output.classes for output in decision.outputs]
+        return decision.classes
 
     def decision_function(self, X: Any, *, n_jobs: int | None = None) -> NDArray[np.float64]:
         """Compute the decision function of each example.
@@ -65,7 +69,8 @@ class CompiledEstimator(SavedObject, Reportable, HtmlRepr):
         ndarray of shape (n_samples,) or (n_samples, n_outputs)
             One score per example for two classes, and one per class for more classes. Models of LIBSVM with
             more than two classes have one score per pair of classes, in LIBSVM's order. For models of
-            scikit-learn's ``SVC``, ``decision_function_shape`` decides.
+            scikit-learn's ``SVC``, ``decision_function_shape`` decides. Several labels have one score each;
+            the scores of several outputs follow each other.
         """
         raise NotImplementedError
 
@@ -84,8 +89,9 @@ class CompiledEstimator(SavedObject, Reportable, HtmlRepr):
 
         Returns
         -------
-        ndarray of shape (n_samples,)
-            The predictions.
+        ndarray of shape (n_samples,) or (n_samples, n_outputs)
+            The predictions. For several labels, 1 if an example has the label and 0 otherwise; for several
+            outputs, one column per output.
         """
         raise NotImplementedError
 
@@ -101,7 +107,9 @@ class CompiledEstimator(SavedObject, Reportable, HtmlRepr):
 
     @property
     def _estimator_type(self) -> str:
-        return _TYPES.get(self.decision.scheme, "classifier")
+        return (
+            "regressor" if self.decision.predicts_numbers else _TYPES.get(self.decision.scheme, "classifier")
+        )
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the parameters of the constructor, as scikit-learn requires.
@@ -184,11 +192,14 @@ class CompiledEstimator(SavedObject, Reportable, HtmlRepr):
     def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """Compute the accuracy of the predictions, or R squared for regression models.
 
+        With several labels or outputs, a prediction is correct if all of its labels are; R squared is the
+        mean over the outputs.
+
         Parameters
         ----------
         X : examples
             The examples, in the form that ``predict`` takes.
-        y : array-like of shape (n_samples,)
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
             The correct labels or values.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the examples.
@@ -205,22 +216,30 @@ class CompiledEstimator(SavedObject, Reportable, HtmlRepr):
                 "pairs decision_function(X) has in order, of each group"
             )
         predictions = self.predict(X)
-        true_values = _check_column(y, len(predictions), "y")
         weights = None if sample_weight is None else _check_weights(sample_weight, len(predictions))
-        if decision.scheme == "regression":
-            return _compute_r_squared(true_values.astype(np.float64), predictions, weights)
+        if decision.outputs:
+            true_values = _check_table(y, predictions.shape)
+        else:
+            true_values = _check_column(y, len(predictions), "y")
+        if decision.predicts_numbers:
+            return _compute_mean_r_squared(true_values.astype(np.float64), predictions, weights)
         _check_comparable(true_values, predictions)
-        return float(np.average(true_values == predictions, weights=weights))
+        is_correct = true_values == predictions
+        return float(
+            np.average(is_correct if is_correct.ndim == 1 else is_correct.all(axis=1), weights=weights)
+        )
 
     def __sklearn_tags__(self) -> Any:
         from sklearn.utils import ClassifierTags, InputTags, RegressorTags, Tags, TargetTags
 
-        kind = self._estimator_type
+        kind, has_outputs = self._estimator_type, bool(self.decision.outputs)
         return Tags(
             estimator_type=kind,
-            target_tags=TargetTags(required=True),
+            target_tags=TargetTags(required=True, multi_output=has_outputs, single_output=not has_outputs),
             transformer_tags=None,
-            classifier_tags=ClassifierTags() if kind == "classifier" else None,
+            classifier_tags=ClassifierTags(multi_label=self.decision.scheme == MULTI_LABEL)
+            if kind == "classifier"
+            else None,
             regressor_tags=RegressorTags() if kind == "regressor" else None,
             input_tags=InputTags(two_d_array=self._takes_rows, sparse=self._takes_rows),
         )
@@ -278,6 +297,14 @@ def _check_column(values: ArrayLike, count: int, name: str) -> NDArray[Any]:
     return array
 
 
+def _check_table(values: ArrayLike, shape: tuple[int, ...]) -> NDArray[Any]:
+    """Return the correct answers of several outputs, of the shape of the predictions."""
+    array = np.asarray(values)
+    if array.shape != shape:
+        raise ValueError(f"y should have the shape of the predictions, {shape}, got {array.shape} instead")
+    return array
+
+
 def _check_weights(sample_weight: ArrayLike, count: int) -> NDArray[np.float64]:
     weights = np.asarray(sample_weight, dtype=np.float64)
     if weights.ndim == 0:
@@ -301,6 +328,16 @@ def _is_text(labels: NDArray[Any]) -> bool:
     if labels.dtype.kind == "O":
         return any(isinstance(label, str) for label in labels)
     return labels.dtype.kind in "US"
+
+
+def _compute_mean_r_squared(
+    true_values: NDArray[np.float64], predictions: NDArray[np.float64], weights: NDArray[np.float64] | None
+) -> float:
+    """Return R squared, for several outputs the mean over the outputs."""
+    columns = zip(
+        true_values.reshape(len(true_values), -1).T, predictions.reshape(len(true_values), -1).T, strict=True
+    )
+    return float(np.mean([_compute_r_squared(*column, weights) for column in columns]))
 
 
 def _compute_r_squared(

@@ -40,6 +40,8 @@ class SingleCalls(Protocol):
 
 def make_score_one(calls: SingleCalls, decision: Decision) -> AnswerOne:
     """Return a function that computes the decision function of one row or record."""
+    if decision.outputs and (decision.n_scores == 1 or not decision.decides_by_scores):
+        return calls.convert(lambda scores: decision.decide(_to_table(scores))[0].tolist())
     if decision.decides_by_scores:
         return calls.score
     if decision.scheme == "one_vs_one":
@@ -48,7 +50,12 @@ def make_score_one(calls: SingleCalls, decision: Decision) -> AnswerOne:
 
 
 def make_predict_one(calls: SingleCalls, decision: Decision) -> AnswerOne:
-    """Return a function that predicts the class or the value of one row or record."""
+    """Return a function that predicts the class or the value of one row or record.
+
+    For several labels or outputs, the function returns a list.
+    """
+    if decision.outputs:
+        return calls.convert(_make_choice_of_outputs(decision))
     if decision.threshold is not None:
         return calls.convert(_make_choice_by_threshold(decision, decision.threshold))
     if decision.chooses_largest:
@@ -61,7 +68,12 @@ def make_predict_one(calls: SingleCalls, decision: Decision) -> AnswerOne:
 
 
 def make_predict_proba_one(calls: SingleCalls, decision: Decision) -> AnswerOne:
-    """Return a function that lists the probabilities of the classes for one row or record."""
+    """Return a function that lists the probabilities of the classes for one row or record.
+
+    For several outputs, the function returns one list for each output.
+    """
+    if decision.outputs:
+        return calls.convert(_make_probabilities_of_outputs(decision))
     return calls.convert(_make_probabilities(decision))
 
 
@@ -75,6 +87,33 @@ def _make_probabilities(decision: Decision) -> Callable[[Any], list[float]]:
         if isinstance(curve, Sigmoid):
             return _make_pair_of_probabilities(curve)
     return lambda scores: decision.probabilities(_to_table(scores))[0].tolist()
+
+
+def _make_choice_of_outputs(decision: Decision) -> Callable[[Any], list[Any]]:
+    """Make the function from the raw scores of one row or record to the predictions of all outputs."""
+    if decision.n_scores == 1 or not all(output.chooses_by_sign for output in decision.outputs):
+        return lambda scores: decision.choose(_to_table(scores))[0].tolist()
+    labels = [output.classes.tolist() for output in decision.outputs]
+    if any(output.zero_is_positive for output in decision.outputs):
+        zeros = [output.zero_is_positive for output in decision.outputs]
+        return lambda scores: [
+            pair[score > 0 or (score == 0 and positive)]
+            for pair, score, positive in zip(labels, scores, zeros, strict=True)
+        ]
+    return lambda scores: [pair[score > 0] for pair, score in zip(labels, scores, strict=True)]
+
+
+def _make_probabilities_of_outputs(decision: Decision) -> Callable[[Any], list[Any]]:
+    """Make the function from the raw scores of one row or record to the probabilities of all outputs."""
+
+    def compute_probabilities(scores: Any) -> list[Any]:
+        divided = decision.divide_probabilities(decision.probabilities(_to_table(scores)))
+        if isinstance(divided, list):
+            return [part[0].tolist() for part in divided]
+        shares: list[float] = divided[0].tolist()
+        return shares
+
+    return compute_probabilities
 
 
 def _make_choice_by_threshold(decision: Decision, threshold: Threshold) -> Callable[[Any], Any]:

@@ -67,6 +67,9 @@ class Model(HtmlRepr, RestoredObject, ABC):
 
     def __repr__(self) -> str:
         outputs = f"{len(self.classes)} classes" if len(self.classes) else self.decision.scheme
+        if self.decision.outputs:
+            noun = "labels" if len(self.classes) else "outputs"
+            outputs = f"{len(self.decision.outputs)} {noun}"
         return f"{type(self).__name__}({self._describe()}, {outputs})"
 
     @abstractmethod

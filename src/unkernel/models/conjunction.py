@@ -68,7 +68,7 @@ class ConjunctionModel(Model):
     probability : Softmax, Curves or None, default=None
         How scores are converted to probabilities: by a log-linear model, or by a calibration curve per score.
     ranking : Decision or None, default=None
-        The decision of a ranking or a regression; None for a classifier.
+        The decision of a ranking, a regression or a model of several outputs; None for a classifier.
     calibrated : bool, default=False
         Whether the most probable class is predicted instead of the class with the highest score. If so, the
         model may have the scores of several classifiers, one after the other, whose probabilities are
@@ -289,7 +289,7 @@ def _read_ranking(name: str, settings: dict[str, Any]) -> Decision | None:
         return None
     ranking = Decision.from_json(name, settings["ranking"])
     has_probability = ranking.probability is not None or "probability" in settings
-    if ranking.scheme not in ("regression", "ordinal") or has_probability:
+    if not (ranking.scheme in ("regression", "ordinal") or ranking.outputs) or has_probability:
         raise FormatError(name, 0, 0, "the model's setting 'ranking' is damaged")
     return ranking
 

@@ -12,13 +12,17 @@ from numpy.typing import NDArray
 
 from unkernel._core import count_votes, softmax, sum_votes
 from unkernel.errors import FormatError
-from unkernel.models import container
+from unkernel.models import container, several_outputs
 from unkernel.models.curves import Curves, parse_numbers, scores_per_member, sigmoid
 from unkernel.models.threshold import Threshold
 
 Scores = NDArray[np.float64]
 
-SCHEMES = ("binary", "one_vs_rest", "one_vs_one", "one_class", "regression", "ordinal", "calibrated")
+SCHEMES = (
+    *("binary", "one_vs_rest", "one_vs_one", "one_class", "regression", "ordinal", "calibrated"),
+    *(several_outputs.MULTI_LABEL, several_outputs.MULTI_OUTPUT),
+)
+_WITHOUT_CLASSES = ("regression", several_outputs.MULTI_OUTPUT)
 # LIBSVM clips the probabilities of pairs of classes to [1e-7, 1 - 1e-7].
 _MIN_PROBABILITY = 1e-7
 _MAX_COUPLED_NUMBERS = 1 << 20  # largest number of pairwise probabilities in memory at a time
@@ -81,8 +85,10 @@ class Decision:
         - ``"regression"``: the score is the prediction.
         - ``"ordinal"``: one score; ``classes[k]`` if the score is above exactly k thresholds.
         - ``"calibrated"``: the most probable class wins. There may be the scores of several classifiers.
+        - ``"multi_label"``: each label has a decision of its own; a row may have several labels, or none.
+        - ``"multi_output"``: several classes or several numbers are predicted, each by a decision of its own.
     classes : ndarray of shape (n_classes,)
-        Class labels; [-1, 1] for "one_class", and empty for regression.
+        Class labels; [-1, 1] for "one_class", and empty for regression and "multi_output".
     shape : {"ovo", "ovr"}, default="ovo"
         The result of :meth:`decide` for "one_vs_one" with more than two classes: the scores of the pairs
         ("ovo"), or one score per class, computed as in scikit-learn ("ovr").
@@ -101,6 +107,9 @@ class Decision:
     threshold : Threshold or None, default=None
         The probability or the score from which one of two classes is predicted. Otherwise the scheme
         decides.
+    outputs : tuple of Decision, default=()
+        The decisions of the labels or outputs, for the schemes "multi_label" and "multi_output". The scores
+        of the outputs follow each other. The decisions of labels have the classes 0 and 1.
 
     See Also
     --------
@@ -125,6 +134,7 @@ class Decision:
     thresholds: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
     ranking: bool = False
     threshold: Threshold | None = None
+    outputs: tuple[Decision, ...] = ()
 
     def __post_init__(self) -> None:
         """Check that the parts fit together."""
@@ -135,6 +145,7 @@ class Decision:
         if self.ranking and self.scheme not in ("regression", "ordinal"):
             raise ValueError(f"scheme {self.scheme!r} does not rank rows")
         self._check_classes()
+        several_outputs.check_outputs(self)
         if self.threshold is not None:
             self._check_threshold(self.threshold)
         if isinstance(self.probability, Platt):
@@ -164,7 +175,7 @@ class Decision:
             raise ValueError("thresholds must be finite and ascend")
 
     def _check_threshold(self, threshold: Threshold) -> None:
-        if len(self.classes) != 2 or self.scheme in ("one_class", "ordinal"):
+        if len(self.classes) != 2 or self.outputs or self.scheme in ("one_class", "ordinal"):
             raise ValueError("a threshold needs a classifier of two classes")
         if threshold.of == "probability" and self.probability is None:
             raise ValueError(
@@ -185,6 +196,8 @@ class Decision:
     @property
     def n_scores(self) -> int:
         """Number of scores per row."""
+        if self.outputs:
+            return sum(output.n_scores for output in self.outputs)
         count = len(self.classes)
         if isinstance(self.probability, Curves) and self.scheme == "calibrated":
             members = max(1, self.probability.members(count))
@@ -194,6 +207,8 @@ class Decision:
     @property
     def decides_by_scores(self) -> bool:
         """Whether :meth:`decide` returns the scores unchanged."""
+        if self.outputs:
+            return all(output.decides_by_scores for output in self.outputs)
         combines_pairs = self.scheme == "one_vs_one" and self.shape == "ovr" and self.n_scores > 1
         return not combines_pairs and self.scheme != "calibrated"
 
@@ -206,6 +221,20 @@ class Decision:
     def chooses_largest(self) -> bool:
         """Whether the largest score, or the sign of a single score, decides."""
         return self.chooses_by_sign or self.scheme == "one_vs_rest"
+
+    @property
+    def has_probabilities(self) -> bool:
+        """Whether scores can be converted to probabilities."""
+        if self.outputs:
+            return all(output.probability is not None for output in self.outputs)
+        return self.probability is not None
+
+    @property
+    def predicts_numbers(self) -> bool:
+        """Whether predictions are numbers, and not classes."""
+        if self.outputs:
+            return self.outputs[0].scheme == "regression"
+        return self.scheme == "regression"
 
     @property
     def breaks_ties(self) -> bool:
@@ -224,8 +253,11 @@ class Decision:
         -------
         ndarray of shape (n_rows,) or (n_rows, n_outputs)
             One number per row if there is a single score, otherwise several; for "calibrated", probabilities.
+            With several outputs, their numbers follow each other.
         """
         scores = self._check_scores(scores)
+        if self.outputs:
+            return several_outputs.decide(self, scores)
         if self.scheme == "calibrated":
             return self.probabilities(scores)
         if self.scheme == "one_vs_rest":
@@ -244,10 +276,13 @@ class Decision:
 
         Returns
         -------
-        ndarray of shape (n_rows,)
-            Class labels, or values in regression.
+        ndarray of shape (n_rows,) or (n_rows, n_outputs)
+            Class labels, or values in regression. For the scheme "multi_label", 1 if a row has a label and 0
+            otherwise.
         """
         scores = self._check_scores(scores)
+        if self.outputs:
+            return several_outputs.choose(self, scores)
         if self.scheme == "regression":
             return scores[:, 0]
         chosen: NDArray[Any] = self.classes[self.codes(scores)]
@@ -264,7 +299,7 @@ class Decision:
         Returns
         -------
         ndarray of shape (n_rows, n_classes)
-            The probabilities.
+            The probabilities. With several outputs, those of all classes of each output in turn.
 
         Raises
         ------
@@ -278,6 +313,8 @@ class Decision:
         classification by pairwise coupling", JMLR 5 (2004), with LIBSVM's stopping rule.
         """
         scores = self._check_scores(scores)
+        if self.outputs:
+            return several_outputs.compute_probabilities(self, scores)
         if self.probability is None:
             raise ValueError(
                 "the model has no probabilities: train it with them (LIBSVM's -b 1), or calibrate a "
@@ -298,6 +335,21 @@ class Decision:
                 result[begin : begin + step] = _couple(pairwise)
         return result
 
+    def divide_probabilities(self, probabilities: NDArray[np.float64]) -> Any:
+        """Arrange probabilities as scikit-learn does.
+
+        Parameters
+        ----------
+        probabilities : ndarray of shape (n_rows, n_classes)
+            The result of :meth:`probabilities`.
+
+        Returns
+        -------
+        ndarray or list of ndarray
+            One array for each output, for the scheme "multi_output"; otherwise the same array.
+        """
+        return several_outputs.divide_probabilities(self, probabilities)
+
     def _check_scores(self, scores: Scores) -> Scores:
         scores = np.asarray(scores, dtype=np.float64)
         if scores.ndim != 2 or scores.shape[1] != self.n_scores:
@@ -317,6 +369,8 @@ class Decision:
         ndarray of int, shape (n_rows,)
             Indices into ``classes``.
         """
+        if self.outputs:
+            raise ValueError("a model of several outputs predicts several classes for each row")
         if self.threshold is not None:
             return self.threshold.codes(self.evidence(scores, self.threshold))
         if self.scheme == "ordinal":
@@ -405,7 +459,7 @@ class Decision:
         """
         stored = {
             "scheme": self.scheme,
-            "classes": None if self.scheme == "regression" else classes_to_json(self.classes),
+            "classes": classes_to_json(self.classes) if self.scheme not in _WITHOUT_CLASSES else None,
             "shape": self.shape,
             "break_ties": self.break_ties,
             "zero_is_positive": self.zero_is_positive,
@@ -415,6 +469,8 @@ class Decision:
             stored["thresholds"] = self.thresholds.tolist()
         if self.threshold is not None:
             stored[container.THRESHOLD] = self.threshold.to_json()
+        if self.outputs:
+            stored["outputs"] = [output.to_json() for output in self.outputs]
         return stored | ({"ranking": True} if self.ranking else {})
 
     @classmethod
@@ -444,7 +500,7 @@ class Decision:
         scheme, shape = stored.get("scheme"), stored.get("shape")
         if not isinstance(scheme, str) or not isinstance(shape, str):
             raise damaged
-        if scheme == "regression":
+        if scheme in _WITHOUT_CLASSES:
             classes: NDArray[Any] = np.empty(0, dtype=np.int64)
         else:
             classes = classes_from_json(name, stored.get("classes"))
@@ -464,9 +520,17 @@ class Decision:
                 thresholds,
                 ranking,
                 Threshold.from_json(stored.get(container.THRESHOLD)),
+                cls._read_outputs(name, stored.get("outputs", [])),
             )
         except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise damaged from error
+
+    @classmethod
+    def _read_outputs(cls, name: str, stored: Any) -> tuple[Decision, ...]:
+        """Return the decisions of outputs; ValueError if they have outputs themselves."""
+        if not isinstance(stored, list) or any(isinstance(one, dict) and "outputs" in one for one in stored):
+            raise ValueError("not a list of decisions of single outputs")
+        return tuple(cls.from_json(name, one) for one in stored)
 
 
 def pairs(count: int) -> Iterator[tuple[int, int]]:

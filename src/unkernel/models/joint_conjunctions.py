@@ -29,7 +29,7 @@ def join_conjunctions(
     not binary get the scores of the members.
     """
     first = members[0]
-    if isinstance(decision.probability, Platt):
+    if any(isinstance(one.probability, Platt) for one in (decision, *decision.outputs)):
         raise ValueError("conjunctions of several classifiers have no Platt scaling")
     if any((member.degree, member.feature_map) != (first.degree, first.feature_map) for member in members):
         raise ValueError("the classifiers have different degrees or feature maps, and cannot be one model")
@@ -57,6 +57,7 @@ def join_conjunctions(
         intercept=np.concatenate([member.intercept for member in members]),
         classes=decision.classes,
         probability=decision.probability,
+        ranking=decision if decision.outputs else None,
         calibrated=decision.scheme == "calibrated",
         threshold=None,
         curvatures=None,

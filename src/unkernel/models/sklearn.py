@@ -22,9 +22,15 @@ from unkernel.models.sklearn_ensembles import (
     find_probability,
     from_calibrated,
     from_one_vs_one,
-    from_one_vs_rest,
 )
 from unkernel.models.sklearn_naive_bayes import from_naive_bayes, is_naive_bayes
+from unkernel.models.sklearn_outputs import (
+    CHAINS,
+    from_multi_output,
+    from_one_vs_rest,
+    make_linear_decision,
+    refuse_chain,
+)
 from unkernel.models.sklearn_thresholds import WRAPPERS, from_threshold
 
 _KERNELS = {"linear": "linear", "poly": "polynomial", "rbf": "rbf", "sigmoid": "sigmoid"}
@@ -39,6 +45,9 @@ _SVM_TYPES = {
 _ENSEMBLES: dict[str, Callable[..., KernelModel | LinearModel | ConjunctionModel]] = {
     "OneVsRestClassifier": from_one_vs_rest,
     "OneVsOneClassifier": from_one_vs_one,
+    "MultiOutputClassifier": from_multi_output,
+    "MultiOutputRegressor": from_multi_output,
+    **dict.fromkeys(CHAINS, refuse_chain),
     "CalibratedClassifierCV": from_calibrated,
     "VotingClassifier": from_soft_votes,
     "VotingRegressor": from_mean,
@@ -60,7 +69,8 @@ def from_estimator(estimator: Any) -> KernelModel | LinearModel | ConjunctionMod
     estimator : fitted estimator
         SVC, NuSVC, OneClassSVM, SVR or NuSVR with one of the named kernels; a linear classifier (LinearSVC,
         LogisticRegression, SGDClassifier, RidgeClassifier, ...); OneVsRestClassifier or OneVsOneClassifier of
-        these; CalibratedClassifierCV (sigmoid or isotonic) of these; a soft
+        these; OneVsRestClassifier, MultiOutputClassifier or MultiOutputRegressor of several labels or
+        targets; CalibratedClassifierCV (sigmoid or isotonic) of these; a soft
         VotingClassifier of two classes, VotingRegressor, StackingClassifier (of scores) or StackingRegressor
         of linear estimators; MultinomialNB, ComplementNB, or BernoulliNB with ``binarize=None``; LinearSVR,
         LinearRegression, Ridge, Lasso, ElasticNet, SGDRegressor or another linear regression;
@@ -226,7 +236,9 @@ def _make_linear_model(estimator: Any) -> LinearModel:
     weights = np.atleast_2d(_to_dense(estimator.coef_))
     intercepts = np.array(estimator.intercept_, dtype=np.float64).reshape(-1)
     classes = getattr(estimator, "classes_", None)
-    if classes is None:
+    if (several := make_linear_decision(estimator, len(weights))) is not None:
+        decision = several
+    elif classes is None:
         decision = Decision("regression", np.empty(0, dtype=np.int64))
     else:
         scheme = "binary" if len(classes) == 2 else "one_vs_rest"

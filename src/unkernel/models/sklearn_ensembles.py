@@ -51,9 +51,7 @@ def _find_logistic(estimator: Any, count: int) -> Softmax | Curves:
 
 
 def from_one_vs_rest(estimator: Any, from_estimator: FromEstimator) -> Model:
-    """Return the model of a ``OneVsRestClassifier``."""
-    if estimator.multilabel_:
-        raise ValueError("OneVsRestClassifier was fitted on several labels per row: fit one per label")
+    """Return the model of a ``OneVsRestClassifier`` of classes."""
     members = _read_members(estimator, from_estimator)
     decision = Decision("binary" if len(members) == 1 else "one_vs_rest", np.asarray(estimator.classes_))
     return join_models(members, replace(decision, probability=_join_curves(members)), estimator)

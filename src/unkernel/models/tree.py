@@ -323,6 +323,8 @@ class TreeModel(DecidedModel):
     def __post_init__(self) -> None:
         """Check that the parts fit together."""
         scores = self.decision.n_scores
+        if self.decision.outputs:
+            raise ValueError("models of trees have a single output")
         if self.intercept.shape != (scores,) or self.coefficients.shape != (len(self.support), scores):
             raise ValueError("the number of scores or of support trees does not match the coefficients")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from numbers import Integral
 from typing import Any
 
@@ -22,6 +22,7 @@ from unkernel.models import ConjunctionModel, Decision, KernelModel, LinearModel
 from unkernel.models.curves import scores_per_member
 from unkernel.models.decision import pairs
 from unkernel.models.numbering import decode
+from unkernel.models.several_outputs import MULTI_LABEL, MULTI_OUTPUT, find_output, list_score_ranges
 
 AND = " and "  # joins the names of the features of a conjunction
 
@@ -49,6 +50,8 @@ class Heavy:
         The other class, if the score compares two classes.
     channel : str or None, default=None
         For trees, the channel in which the fragment occurs.
+    output : int or None, default=None
+        The number of the output, for models of several outputs.
 
     See Also
     --------
@@ -69,9 +72,12 @@ class Heavy:
     columns: tuple[int, ...] | None = None
     against: Any = None
     channel: str | None = None
+    output: int | None = None
 
     def __str__(self) -> str:
         class_text = "" if self.for_class is None else f"  for {self.for_class}"
+        if self.output is not None:
+            class_text += f"  of output {self.output}"
         return f"{self.weight:+.6g}  {self.label}{class_text}"
 
 
@@ -121,12 +127,15 @@ class Comparison:
         Indices of the shown scores: one score, or the scores of both classes if each class has one.
     sign : float
         -1 if the model's score supports ``against``.
+    output : int or None
+        The number of the output whose scores are shown; None for models of one output or of labels.
     """
 
     for_class: Any
     against: Any
     columns: tuple[int, ...]
     sign: float = 1.0
+    output: int | None = None
 
     def numbers(self, value: float | list[float]) -> tuple[float, ...]:
         """Return the values of the shown scores, given one value per score."""
@@ -190,6 +199,11 @@ class Explanation(HtmlRepr):
         """The class that ``for_class`` is compared with, if any."""
         return self.comparison.against
 
+    @property
+    def output(self) -> int | None:
+        """The number of the output that is explained, for models of several outputs."""
+        return self.comparison.output
+
     def to_frame(self) -> Any:
         """Return the contributions as a pandas DataFrame.
 
@@ -211,7 +225,10 @@ class Explanation(HtmlRepr):
         )
 
     def __str__(self) -> str:
-        lines = [self._format_title(), self._format_line(self.intercept, "(intercept)")]
+        title = self._format_title()
+        if self.output is not None:
+            title = f"output {self.output}: {title}"
+        lines = [title, self._format_line(self.intercept, "(intercept)")]
         lines += [self._format_line(part.value, AND.join(part.names)) for part in self.contributions]
         if others := self.n_conjunctions - len(self.contributions):
             lines.append(self._format_line(self.rest, f"({others:,} other{'' if others == 1 else 's'})"))
@@ -273,6 +290,9 @@ def explain(
 
 def choose_comparison(decision: Decision, scores: NDArray[np.float64], of: Any = None) -> Comparison:
     """Return the scores to show: those of the winner and the runner-up, or the score of the class `of`."""
+    if decision.outputs:
+        choose = _choose_label if decision.scheme == MULTI_LABEL else _choose_output
+        return choose(decision, scores, of)
     classes = decision.classes.tolist()
     if decision.scheme in ("regression", "ordinal"):
         if of is not None:
@@ -296,6 +316,34 @@ def choose_comparison(decision: Decision, scores: NDArray[np.float64], of: Any =
     other = next(k for k in order if k != winner)
     column = list(pairs(len(classes))).index((min(winner, other), max(winner, other)))
     return Comparison(classes[winner], classes[other], (column,), 1.0 if winner < other else -1.0)
+
+
+def _choose_label(decision: Decision, scores: NDArray[np.float64], of: Any) -> Comparison:
+    """Return the comparison that shows the score of the label `of`, or else the largest score."""
+    labels = decision.classes.tolist()
+    index = int(decision.decide(scores[None, :])[0].argmax()) if of is None else find_class(labels, of)
+    begin, end = list_score_ranges(decision.outputs)[index]
+    shown = choose_comparison(decision.outputs[index], scores[begin:end])
+    return replace(_shift(shown, begin), for_class=labels[index], against=None)
+
+
+def _choose_output(decision: Decision, scores: NDArray[np.float64], of: Any) -> Comparison:
+    """Return the comparison of one output; `of` is its number, or a pair of its number and a class."""
+    output, of_class = of if isinstance(of, tuple) and len(of) == 2 else (of, None)
+    output = 0 if output is None else output
+    count = len(decision.outputs)
+    if isinstance(output, bool) or not isinstance(output, Integral) or not 0 <= output < count:
+        raise ValueError(
+            f"of must be the number of an output, 0 to {count - 1}, or a pair of it and a class, got {of!r}"
+        )
+    begin, end = list_score_ranges(decision.outputs)[int(output)]
+    shown = choose_comparison(decision.outputs[int(output)], scores[begin:end], of_class)
+    return replace(_shift(shown, begin), output=int(output))
+
+
+def _shift(comparison: Comparison, begin: int) -> Comparison:
+    """Return a comparison of the scores that begin at an index."""
+    return replace(comparison, columns=tuple(begin + column for column in comparison.columns))
 
 
 def _rank_classes(decision: Decision, scores: NDArray[np.float64]) -> list[int]:
@@ -406,9 +454,17 @@ def list_heaviest(model: Model, tables: Tables | None, top: Any) -> list[Heavy]:
             break
         features = _list_features(columns[index].tolist())
         label = AND.join(_name_feature(feature, names) for feature in features)
-        for_class, against, signed = find_supported_class(model.decision, int(score), weight)
-        heaviest.append(Heavy(label, signed, for_class, features, against))
+        output, (for_class, against, signed) = _find_supported(model.decision, int(score), weight)
+        heaviest.append(Heavy(label, signed, for_class, features, against, output=output))
     return heaviest
+
+
+def _find_supported(decision: Decision, score: int, weight: float) -> tuple[int | None, Any]:
+    """Return the number of the output that a weight belongs to, if any, and :func:`find_supported_class`."""
+    if decision.scheme != MULTI_OUTPUT:
+        return None, find_supported_class(decision, score, weight)
+    output, own_score = find_output(decision.outputs, score)
+    return output, find_supported_class(decision.outputs[output], own_score, weight)
 
 
 def find_supported_class(decision: Decision, score: int, weight: float) -> tuple[Any, Any, float]:
@@ -416,6 +472,8 @@ def find_supported_class(decision: Decision, score: int, weight: float) -> tuple
     classes = decision.classes.tolist()
     if decision.scheme in ("regression", "ordinal"):
         return None, None, weight
+    if decision.scheme == MULTI_LABEL:
+        return classes[find_output(decision.outputs, score)[0]], None, weight
     if decision.scheme == "calibrated" and len(classes) > 2:
         score %= len(classes)  # the scores of several classifiers follow each other, one per class
     if decision.scheme == "one_vs_rest" or (decision.scheme == "calibrated" and len(classes) > 2):

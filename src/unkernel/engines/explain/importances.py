@@ -280,7 +280,10 @@ def check_importances(plan: Plan, decision: Decision) -> None:
     """Raise a ``ValueError`` if the scores of a model cannot be divided among columns."""
     if plan.whole:
         raise ValueError("records of this model are single values: there are no columns to compare")
-    if decision.scheme == "calibrated" and decision.n_scores > scores_per_member(len(decision.classes)):
+    if any(
+        one.scheme == "calibrated" and one.n_scores > scores_per_member(len(one.classes))
+        for one in (decision.outputs or [decision])
+    ):
         raise ValueError(
             "the answers are averages over several calibrated classifiers, which no sum of terms gives; "
             "calibrate with ensemble=False, or take the classifier before its calibration"
@@ -314,7 +317,7 @@ def compute_importances(
         [columns[k] for k in order],
         shares[order],
         score_shares[order],
-        name_scores(decision.classes.tolist(), decision.scheme, n_scores),
+        name_scores(decision, n_scores),
         measure,
         losses,
         rows.shape[0],

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +13,8 @@ from numpy.typing import NDArray
 from unkernel.data.frames import frame_of
 from unkernel.data.repr_html import HtmlRepr, ask
 from unkernel.data.rows.csr import CsrRows
+from unkernel.models import Decision
+from unkernel.models.several_outputs import name_columns
 from unkernel.records.feature_columns import FeatureColumns
 from unkernel.records.feature_labels import make_interval_labels
 from unkernel.records.plan import Plan
@@ -280,8 +281,11 @@ def _remove_name(label: str, name: str) -> str:
     return label
 
 
-def name_scores(classes: Sequence[Any], scheme: str, n_scores: int) -> list[str]:
+def name_scores(decision: Decision, n_scores: int) -> list[str]:
     """Return a name for each score of a decision: the class that it supports, or "score"."""
+    if decision.outputs:
+        return name_columns(decision, lambda output: name_scores(output, output.n_scores), "score")
+    classes, scheme = decision.classes.tolist(), decision.scheme
     if scheme in ("regression", "ordinal") or not len(classes):
         return ["score"]
     if n_scores == 1:

@@ -163,7 +163,7 @@ class BoundRecord(RecordAnswers):
         return self.decision.choose(self._raw_scores(X))
 
     @available_if(check_probabilities)
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+    def predict_proba(self, X: Any) -> Any:
         """Predict the probability of each class for each record.
 
         Parameters
@@ -173,10 +173,11 @@ class BoundRecord(RecordAnswers):
 
         Returns
         -------
-        ndarray of shape (n_records, n_classes)
-            The probabilities, in the order of ``classes_``.
+        ndarray of shape (n_records, n_classes), or list of them
+            The probabilities, in the order of ``classes_``; for several outputs, a list of one array per
+            output.
         """
-        return self.decision.probabilities(self._raw_scores(X))
+        return self.decision.divide_probabilities(self.decision.probabilities(self._raw_scores(X)))
 
     def _raw_scores(self, X: Any) -> NDArray[np.float64]:
         names = get_column_names(X)

@@ -108,7 +108,7 @@ class RecordClassifier(RecordAnswers, CompiledEstimator, RestoredObject):
 
     @available_if(check_probabilities)
     @lazy_for_collections
-    def predict_proba(self, X: Any, *, n_jobs: int | None = None) -> NDArray[np.float64]:
+    def predict_proba(self, X: Any, *, n_jobs: int | None = None) -> Any:
         """Predict the probability of each class, if the model has probabilities.
 
         Parameters
@@ -120,13 +120,11 @@ class RecordClassifier(RecordAnswers, CompiledEstimator, RestoredObject):
 
         Returns
         -------
-        ndarray of shape (n_records, n_classes)
-            The probabilities, in the order of ``classes_``.
+        ndarray of shape (n_records, n_classes), or list of them
+            The probabilities, in the order of ``classes_``. For several labels, one column per label;
+            for several outputs, a list of one array per output, as in scikit-learn.
         """
-        probabilities: NDArray[np.float64] = self.classifier.predict_proba(
-            self._encode(X, n_jobs), n_jobs=n_jobs
-        )
-        return probabilities
+        return self.classifier.predict_proba(self._encode(X, n_jobs), n_jobs=n_jobs)
 
     def transform(self, X: Any, *, n_jobs: int | None = None) -> Any:
         """Encode records as the rows that the classifier scores.
@@ -236,7 +234,9 @@ class RecordClassifier(RecordAnswers, CompiledEstimator, RestoredObject):
             Number of contributions to list, largest first; None lists all.
         of : label, default=None
             The class whose score is explained. With None, the score of ``classes_[1]`` is explained if there
-            are two classes; otherwise the predicted class is compared with the runner-up.
+            are two classes; otherwise the predicted class is compared with the runner-up. For several labels,
+            a label; None is the label with the largest score. For several outputs, the number of an output
+            (None is 0), or a pair of this number and a class.
 
         Returns
         -------

@@ -116,15 +116,18 @@ class RecordAnswers:
 
     @cached_property
     def predict_one(self) -> AnswerOne:
-        """Predict the class of one record: ``predict_one(record)``."""
+        """Predict the class of one record: ``predict_one(record)``.
+
+        For several labels or outputs, the result is a list, as a row of ``predict``.
+        """
         return make_predict_one(RecordCalls(self._scorer), self.decision)
 
     @cached_property
     def predict_proba_one(self) -> AnswerOne:
         """Predict the probability of each class for one record: ``predict_proba_one(record)``.
 
-        The probabilities are a list in the order of ``classes_``. If a model has no probabilities, it does
-        not have this attribute.
+        The probabilities are a list in the order of ``classes_``, or for several outputs one such list for
+        each output. If a model has no probabilities, it does not have this attribute.
         """
         check_probabilities(self)
         return make_predict_proba_one(RecordCalls(self._scorer), self.decision)

@@ -39,7 +39,7 @@ _MAX_SCORES_PER_BATCH = 1 << 24
 
 
 def _check_probabilities(self: CompiledClassifier) -> None:
-    if self.decision.probability is None:
+    if not self.decision.has_probabilities:
         raise AttributeError(
             "the model has no parameters of probabilities: train a log-linear model, or calibrate one "
             "(--calibrate of the command line, LIBSVM's -b 1), or wrap this classifier: "
@@ -274,7 +274,7 @@ class CompiledClassifier(LinearWeights, CompiledEstimator):
 
     @available_if(_check_probabilities)
     @lazy_for_collections
-    def predict_proba(self, X: ArrayLike, *, n_jobs: int | None = None) -> NDArray[np.float64]:
+    def predict_proba(self, X: ArrayLike, *, n_jobs: int | None = None) -> Any:
         """Predict the probability of each class, if the model has probabilities.
 
         Parameters
@@ -286,10 +286,11 @@ class CompiledClassifier(LinearWeights, CompiledEstimator):
 
         Returns
         -------
-        ndarray of shape (n_samples, n_classes)
-            The probabilities, in the order of ``classes_``.
+        ndarray of shape (n_samples, n_classes), or list of them
+            The probabilities, in the order of ``classes_``. For several labels, one column per label;
+            for several outputs, a list of one array per output, as in scikit-learn.
         """
-        return self.decision.probabilities(self._raw_scores(X, n_jobs))
+        return self.decision.divide_probabilities(self.decision.probabilities(self._raw_scores(X, n_jobs)))
 
     def _raw_scores(
         self, X: ArrayLike, n_jobs: int | None, *, until_decided: bool = False
@@ -370,7 +371,8 @@ class CompiledClassifier(LinearWeights, CompiledEstimator):
         """Predict the class of one row: ``predict_one(ids, values=None)``.
 
         The arguments are the same as for :attr:`score_one`. The result is the class as a Python object or,
-        for regression models, the value.
+        for regression models, the value. For several labels or outputs, it is a list, as a row of
+        :meth:`predict`.
         """
         return make_predict_one(RowCalls(self._engine.one_row), self.decision)
 
@@ -400,7 +402,9 @@ class CompiledClassifier(LinearWeights, CompiledEstimator):
             Number of contributions to list, largest first; None lists all.
         of : label, default=None
             The class whose score is explained. With None, the score of ``classes_[1]`` is explained if there
-            are two classes; otherwise the predicted class is compared with the runner-up.
+            are two classes; otherwise the predicted class is compared with the runner-up. For several labels,
+            a label; None is the label with the largest score. For several outputs, the number of an output
+            (None is 0), or a pair of this number and a class.
         names : sequence or mapping, default=None
             Names of the columns; by default, the names that the model stores.
 
@@ -600,4 +604,6 @@ class CompiledClassifier(LinearWeights, CompiledEstimator):
     def __repr__(self) -> str:
         approximate = "" if self.exact else ", approximate"
         classes = f", classes={len(self.classes_)}" if len(self.classes_) else ""
+        if self.decision.outputs:
+            classes = f", outputs={len(self.decision.outputs)}"
         return f"CompiledClassifier({self.model.kind} model{classes}, engine={self.engine!r}{approximate})"

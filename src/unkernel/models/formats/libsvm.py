@@ -153,6 +153,10 @@ def _group_vectors(model: KernelModel) -> _GroupedVectors:
     scheme = model.decision.scheme
     if scheme in ("one_class", "regression"):
         return _GroupedVectors([], [], slice(None), np.asarray(model.coefficients))
+    if model.decision.outputs:
+        raise ValueError(
+            "LIBSVM's models have a single output, and this one has several; save it as a .uk file"
+        )
     if scheme == "one_vs_rest":
         raise ValueError(
             "LIBSVM's models of many classes are one against one, and this one is one against the rest; "
