@@ -5,22 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from numpy.typing import NDArray
-
 from unkernel.cli.inputs.models import name_scores
 from unkernel.engines.explain.explanation import Contribution, Explanation
 from unkernel.measures.number_format import format_labels
 from unkernel.models import Decision
+from unkernel.models.several_outputs import list_explained
 
 
-def find_class(classes: NDArray[Any], label: str | None) -> Any:
-    """Return the class whose name is `label`; None if `label` is None."""
+def find_class(decision: Decision, label: str | None) -> Any:
+    """Return the class, or the output, whose name is `label`; None if `label` is None."""
     if label is None:
         return None
-    for candidate in classes.tolist():
+    candidates = list_explained(decision)
+    for candidate in candidates:
         if label == str(candidate):
             return candidate
-    raise ValueError(f"--of must be one of {format_labels(classes.tolist())}, got {label!r}")
+    raise ValueError(f"--of must be one of {format_labels(candidates)}, got {label!r}")
 
 
 def describe_explanation(
@@ -31,7 +31,8 @@ def describe_explanation(
     `describe_features` returns the description of a contribution's features. "shown" has the numbers to
     print: only the scores of the compared classes; a single score is positive if it supports `for_class`.
     """
-    return {
+    output = {} if explanation.output is None else {"for_output": explanation.output}
+    return output | {
         "for_class": explanation.for_class,
         "against": explanation.against,
         "scores": name_scores(decision),

@@ -144,9 +144,9 @@ def _read_trees(
 def _check_probabilities(model: Model | TreeModel, path: Path) -> None:
     if isinstance(model, TreeModel):
         raise ValueError(f"{path}: models of trees have no probabilities; write the --scores instead")
-    if model.decision.scheme == "regression":
+    if model.decision.predicts_numbers:
         raise ValueError(f"{path}: --probability is for classes, and this model predicts numbers")
-    if model.decision.probability is None:
+    if not model.decision.has_probabilities:
         raise ValueError(
             f"{path}: the model has no probabilities; train one that has (unkernel train logistic, "
             "svm-train -b 1), or leave out --probability"

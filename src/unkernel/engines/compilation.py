@@ -110,9 +110,10 @@ def compile(
     cache : int, default=None
         Number of rows whose scores are cached. This helps if most rows occur more than once. The cache is not
         stored in files: use ``unkernel.load(path).with_cache(n)``.
-    classes : LabelEncoder or list, default=None
+    classes : LabelEncoder, MultiLabelBinarizer or list, default=None
         The original labels, if a ``LabelEncoder`` replaced them by 0, 1, ... for training. The classifier
-        then returns the original labels.
+        then returns the original labels. For several labels per row: the names of the labels, in the order
+        of the columns of the indicator matrix.
     unknown_keys : {"ignore", "error"}, default="ignore"
         For pipelines: whether keys of a record (columns of a table) that were not in training are ignored or
         raise an error. This choice is stored in the file.

@@ -10,6 +10,7 @@ import numpy as np
 
 from unkernel.engines.records.calibrated_pipelines import is_calibrated_pipeline, move_calibration_last
 from unkernel.models import ConjunctionModel, KernelModel, LinearModel, TreeModel
+from unkernel.models.several_outputs import MULTI_OUTPUT
 from unkernel.models.sklearn_thresholds import get_inner, has_threshold, replace_inner
 from unkernel.records.sklearn.boosting_machines import is_boosting_machine
 
@@ -36,6 +37,8 @@ def replace_classes(model: Model | TreeModel, classes: Any) -> Any:
     """Return a model with ``classes[k]`` in place of class k; None keeps the classes."""
     if classes is None:
         return model
+    if model.decision.scheme == MULTI_OUTPUT:
+        raise ValueError("classes replace the labels of a single output, and the model has several outputs")
     named = _map_labels(np.asarray(getattr(classes, "classes_", classes)), model.decision.classes)
     if isinstance(model, ConjunctionModel):
         ranking = None if model.ranking is None else replace(model.ranking, classes=named)
@@ -46,7 +49,9 @@ def replace_classes(model: Model | TreeModel, classes: Any) -> Any:
 def _map_labels(names: Any, labels: Any) -> Any:
     """Return ``names[label]`` for each label; ValueError unless the labels are indices of unique names."""
     if names.ndim != 1 or len(np.unique(names)) != len(names):
-        raise ValueError("classes must be a fitted LabelEncoder, or a list of different labels")
+        raise ValueError(
+            "classes must be a fitted LabelEncoder or MultiLabelBinarizer, or a list of different labels"
+        )
     if labels.dtype.kind not in "iu" or not len(labels):
         raise ValueError("classes replace the labels 0, 1, ... of a classifier, and the model has others")
     if labels.min() < 0 or labels.max() >= len(names):

@@ -45,6 +45,8 @@ def measure_permutation_losses(
     """
     groups = None if qid is None else np.asarray(qid)
     labels = np.asarray(y)
+    if classifier.decision.outputs:
+        raise ValueError("losses are measured for one target, and the model has several; give no y")
     if labels.ndim != 1:
         raise ValueError(f"y should be a 1d array, got an array of shape {labels.shape} instead")
     examples = Examples(labels, unit="record", groups=groups)

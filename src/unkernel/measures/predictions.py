@@ -197,6 +197,8 @@ def predict_examples(
     name: str, classifier: Classifier, inputs: CsrRows | Forest, examples: Examples, threads: int = 1
 ) -> ModelPredictions:
     """Return a model's predictions; `inputs` are examples as rows of the model's features, or as trees."""
+    if classifier.decision.outputs:
+        raise ValueError("the model predicts several labels or values for each row, and only one is measured")
     count = inputs.shape[0] if isinstance(inputs, CsrRows) else len(inputs)
     if count != len(examples):
         raise ValueError(f"X and y have inconsistent numbers of samples: {count} and {len(examples)}")

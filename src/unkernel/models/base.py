@@ -68,8 +68,7 @@ class Model(HtmlRepr, RestoredObject, ABC):
     def __repr__(self) -> str:
         outputs = f"{len(self.classes)} classes" if len(self.classes) else self.decision.scheme
         if self.decision.outputs:
-            noun = "labels" if len(self.classes) else "outputs"
-            outputs = f"{len(self.decision.outputs)} {noun}"
+            outputs = f"{len(self.decision.outputs)} {'labels' if len(self.classes) else 'outputs'}"
         return f"{type(self).__name__}({self._describe()}, {outputs})"
 
     @abstractmethod

@@ -120,16 +120,25 @@ def list_explained(decision: Decision) -> list[Any]:
     return list(decision.classes.tolist())
 
 
-def name_columns(decision: Decision, name: Callable[[Decision], list[str]], single: str) -> list[str]:
+def name_columns(decision: Decision, name: Callable[[Decision], list[str]], *single: str) -> list[str]:
     """Return names for numbers of all outputs in turn, given a function that names those of one output.
 
-    A label has one number, named after the label. The numbers of other outputs begin with the number of the
-    output; the name `single` of an output with a single number is left out.
+    A label has one number, named after the label. The names of other outputs begin with the number of the
+    output; names in `single`, of an output with one number, are left out.
     """
     if decision.scheme == MULTI_LABEL:
         return [str(label) for label in decision.classes.tolist()]
     return [
-        str(number) if one == single else f"{number} {one}"
-        for number, output in enumerate(decision.outputs)
-        for one in name(output)
+        f"{number} {one}" if len(names) > 1 or one not in single else str(number)
+        for number, names in enumerate(map(name, decision.outputs))
+        for one in names
     ]
+
+
+def list_predictions(decision: Decision, chosen: NDArray[Any]) -> list[list[Any]]:
+    """Return the predictions of each row as a list: its labels, or the answer of each output in turn."""
+    rows: list[list[Any]] = chosen.tolist()
+    if decision.scheme != MULTI_LABEL:
+        return rows
+    labels = decision.classes.tolist()
+    return [[label for label, is_set in zip(labels, row, strict=True) if is_set] for row in rows]

@@ -127,6 +127,8 @@ def report(
     baseline: LinearBaseline | None = None
     for name, model in models_by_name.items():
         classifier = _find_classifier(model)
+        if classifier.decision.outputs:
+            raise ValueError(f"there is no report of a model of several labels or outputs, such as {name!r}")
         inputs = _encode_examples(classifier, X, threads)
         examples = Examples(
             _check_column(y),

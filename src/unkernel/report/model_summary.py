@@ -20,7 +20,7 @@ def describe_model(model: Model) -> dict[str, str]:
     if not isinstance(model, TreeModel):
         facts["features"] = f"{getattr(model, 'n_features', 0):,}"
     if len(model.classes):
-        facts["probabilities"] = "yes" if model.decision.probability is not None else "no"
+        facts["probabilities"] = "yes" if model.decision.has_probabilities else "no"
     if (threshold := model.decision.threshold) is not None:
         label = format_labels([model.classes.tolist()[threshold.positive]])
         facts["threshold"] = f"{label} from a {threshold.of} of {format_number(threshold.value, 6)} on"
@@ -81,8 +81,12 @@ def _format_value(value: Any) -> str:
 def _describe_answers(model: Model) -> str:
     if model.decision.ranking:
         return "a score to rank by"
+    if model.decision.scheme == "multi_output":
+        return f"{format_count(len(model.decision.outputs), 'answer')} for each row"
     answer = _ANSWERS.get(model.decision.scheme)
     classes = model.classes.tolist()
+    if model.decision.scheme == "multi_label":
+        return f"several of {format_count(len(classes), 'label')}: {format_labels(classes)}"
     return answer or f"{format_count(len(classes), 'class', 'classes')}: {format_labels(classes)}"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any
 
 import msgspec
@@ -13,6 +13,7 @@ import numpy as np
 
 from unkernel._core import JsonShape
 from unkernel.models import Decision
+from unkernel.models.several_outputs import MULTI_LABEL
 from unkernel.records.training_counts import TrainingCounts
 
 MAX_LABELS = 50  # largest number of classes, or of columns, with a time series of their own
@@ -95,6 +96,17 @@ class _ClassCounter(AnswerCounter):
         return total, {self._first_name: total - second, self._second_name: second}
 
 
+class _LabelCounter(_ClassCounter):
+    """Counts labels. An answer has any number of labels, so labels are not shares of the answers."""
+
+    def __init__(self, decision: Decision, training: TrainingCounts | None) -> None:
+        super().__init__(decision, training)
+        self._second = None
+
+    def count_predictions(self, predictions: Iterable[Any]) -> dict[str, int]:
+        return super().count_predictions(chain.from_iterable(predictions))
+
+
 def _get_class_counts(labels: list[Any], training: TrainingCounts | None) -> dict[str, int]:
     """Return the number of training records of each class; nothing if other classes were counted."""
     counts = {} if training is None else dict(training.classes)
@@ -138,8 +150,10 @@ def _format_bound(bound: float) -> str:
 
 def make_answer_counter(decision: Decision, training: TrainingCounts | None) -> AnswerCounter:
     """Return a counter of a model's answers."""
+    if decision.scheme == MULTI_LABEL:
+        return _LabelCounter(decision, None)
     if len(decision.classes) and not decision.ranking:
         return _ClassCounter(decision, training)
-    if training is not None and training.bounds and not decision.ranking:
+    if training is not None and training.bounds and not decision.ranking and not decision.outputs:
         return _IntervalCounter(training)
     return _PlainCounter()

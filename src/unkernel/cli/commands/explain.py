@@ -119,7 +119,7 @@ def _explain_tree(
         with display.show_work("explaining"), _name_model_in_errors(opened.path):
             tree = examples.data.X[row : row + 1]
             explanation = opened.classifier.explain(
-                tree, max(top, 1), of=find_class(opened.model.classes, of)
+                tree, max(top, 1), of=find_class(opened.model.decision, of)
             )
             prediction = opened.classifier.predict(tree, n_jobs=1).tolist()[0]
     listed = explanation.fragments[:top]
@@ -173,7 +173,7 @@ def _explain_row(opened: Opened, rows: SvmlightData, row: int, top: int, of: str
     classifier = CompiledClassifier(opened.model)
     features = rows.X[row]
     values = dict(zip(features.indices.tolist(), features.data.tolist(), strict=True))
-    of_class = find_class(opened.model.classes, of)
+    of_class = find_class(opened.model.decision, of)
     with _name_model_in_errors(opened.path):
         explanation = classifier.explain(values, top, of=of_class)
     return _describe_row(opened, explanation, rows, row)

@@ -30,8 +30,10 @@ from unkernel.models import (
 )
 from unkernel.models.decision import pairs
 from unkernel.models.model_files import is_compiled
+from unkernel.models.several_outputs import MULTI_LABEL, MULTI_OUTPUT, find_output, name_columns
 
 Model = KernelModel | LinearModel | ConjunctionModel
+_SINGLE_NAMES = ("score", "value")  # of an output with one score
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,9 +148,18 @@ def describe(model: Model) -> dict[str, Any]:
         "classes": model.classes.tolist(),
         "features": model.n_features,
         "fixed_width": model.fixed_width,
-        "probability": model.decision.probability is not None,
+        "probability": model.decision.has_probabilities,
         "threshold": describe_threshold(model.decision),
     }
+    if model.decision.scheme == MULTI_OUTPUT:
+        description["outputs"] = [
+            {
+                "scheme": output.scheme,
+                "classes": output.classes.tolist(),
+                "threshold": describe_threshold(output),
+            }
+            for output in model.decision.outputs
+        ]
     if model.decision.scheme == "ordinal":
         description["thresholds"] = model.decision.thresholds.tolist()
     if isinstance(model, KernelModel):
@@ -266,7 +277,12 @@ def candidates_to_json(candidates: Iterable[Candidate]) -> list[dict[str, Any]]:
 
 
 def name_scores(decision: Decision) -> list[str]:
-    """Return names for the scores of a row: classes or pairs of classes; a single score is called "score"."""
+    """Return names for the scores of a row: classes or pairs of classes; a single score is called "score".
+
+    For several outputs, the names begin with the numbers of the outputs.
+    """
+    if decision.outputs:
+        return name_columns(decision, name_scores, *_SINGLE_NAMES)
     classes = decision.classes.tolist()
     if decision.scheme == "one_vs_rest":
         return [str(label) for label in classes]
@@ -277,8 +293,17 @@ def name_scores(decision: Decision) -> list[str]:
 
 def name_decisions(decision: Decision) -> list[str]:
     """Return names for the numbers of ``decision_function``: scores, or sums of scores by class."""
+    if decision.outputs:
+        return name_columns(decision, name_decisions, *_SINGLE_NAMES)
     if decision.decides_by_scores:
         return name_scores(decision)
+    return [str(label) for label in decision.classes.tolist()]
+
+
+def name_probabilities(decision: Decision) -> list[str]:
+    """Return names for probabilities: classes or labels; for several outputs, also the number of each."""
+    if decision.outputs:
+        return name_columns(decision, name_probabilities)
     return [str(label) for label in decision.classes.tolist()]
 
 
@@ -290,6 +315,8 @@ def find_strongest(decision: Decision, weights: list[float]) -> tuple[float, str
 
 def _name_supported_class(decision: Decision, index: int, positive: bool) -> str:
     """Return the class that a positive or a negative value of score number `index` supports."""
+    if decision.outputs:
+        return _name_supported_output(decision, index, positive)
     classes = decision.classes.tolist()
     if decision.scheme == "regression":
         return "a larger value" if positive else "a smaller value"
@@ -302,3 +329,12 @@ def _name_supported_class(decision: Decision, index: int, positive: bool) -> str
         winner, loser = (first, second) if positive else (second, first)
         return f"{classes[winner]}" + (f" over {classes[loser]}" if len(classes) > 2 else "")
     return str(classes[1 if positive else 0])
+
+
+def _name_supported_output(decision: Decision, index: int, positive: bool) -> str:
+    """Return what a weight of a model of several outputs supports."""
+    output, own_index = find_output(decision.outputs, index)
+    if decision.scheme == MULTI_LABEL:
+        label = decision.classes.tolist()[output]
+        return str(label) if positive else f"not {label}"
+    return f"output {output}: {_name_supported_class(decision.outputs[output], own_index, positive)}"

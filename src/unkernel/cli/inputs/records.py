@@ -94,7 +94,7 @@ def check_records(opened: OpenedRecords, *, probability: bool = False) -> None:
         raise ValueError(
             f"{opened.path}: takes texts, not records with columns: use it from Python, with unkernel.load"
         )
-    if probability and opened.classifier.decision.probability is None:
+    if probability and not opened.classifier.decision.has_probabilities:
         raise ValueError(
             f"{opened.path}: the model has no probabilities; train it again with --calibrate 3, or leave out "
             "--probability"

@@ -17,10 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unkernel.cli.inputs.labelled_files import class_labels
-from unkernel.cli.inputs.models import name_decisions
+from unkernel.cli.inputs.models import name_decisions, name_probabilities
 from unkernel.cli.terminal.standard_streams import STANDARD_STREAM, stdout_bytes
 from unkernel.data.files import open_writer
 from unkernel.models import Decision
+from unkernel.models.several_outputs import list_predictions, name_columns
 from unkernel.records.files import format_of
 
 _DELIMITERS = {"csv": ",", "tsv": "\t", "lines": " "}
@@ -63,14 +64,22 @@ class Answers:
             names = name_decisions(self.decision)
             columns += ["score"] if len(names) == 1 else [f"score {name}" for name in names]
         if self.probability:
-            columns += [f"probability {name}" for name in self.decision.classes.tolist()]
+            columns += [f"probability {name}" for name in name_probabilities(self.decision)]
         return columns
+
+    @property
+    def _prediction_columns(self) -> list[str]:
+        """Names of the columns of predictions: one, or one for each label or output."""
+        if not self.decision.outputs:
+            return ["prediction"]
+        return [f"prediction {name}" for name in name_columns(self.decision, lambda _: [""], "")]
 
     def header(self) -> bytes:
         """Return the line with the names of columns; b"" for formats without such a line."""
         if self.format in ("jsonl", "lines"):
             return b""
-        return _format_line(["prediction", *self._columns], _DELIMITERS[self.format]).encode()
+        names = [*self._prediction_columns, *self._columns]
+        return _format_line(names, _DELIMITERS[self.format]).encode()
 
     def lines(self, raw: Numbers) -> bytes:
         """Return one line per record, given scores of shape (records, scores)."""
@@ -98,15 +107,32 @@ class Answers:
         return dataclasses.replace(self.decision, classes=np.arange(len(self.decision.classes)))
 
     def _format_labels(self, raw: Numbers) -> NDArray[Any]:
+        if self.decision.outputs:
+            return self._format_outputs(raw)
         codes = self.codes(raw)
         if codes is None:
             return np.array([f"{value}" for value in self.decision.choose(raw).tolist()], object)
         return np.array(self._names, dtype=object)[codes]
 
+    def _format_outputs(self, raw: Numbers) -> NDArray[Any]:
+        """Return the predictions of all outputs, joined by the delimiter."""
+        chosen = self.decision.choose(raw)
+        values = class_labels(chosen).tolist() if not self.decision.predicts_numbers else chosen.tolist()
+        delimiter = _DELIMITERS[self.format]
+        names: dict[Any, str] = {}
+        for row in values:
+            for value in row:
+                if value not in names:
+                    (names[value],) = self._format_names([f"{value}"])
+        return np.array([delimiter.join([names[value] for value in row]) for row in values], dtype=object)
+
     @cached_property
     def _names(self) -> list[str]:
         """The classes as texts, with the escapes or quotes that the format needs."""
-        names = [f"{value}" for value in class_labels(self.decision.classes).tolist()]
+        return self._format_names([f"{value}" for value in class_labels(self.decision.classes).tolist()])
+
+    def _format_names(self, names: list[str]) -> list[str]:
+        """Return labels as the format writes them."""
         if self.format == "lines":
             return list(map(_escape_controls, names))
         if self.format == "jsonl":
@@ -115,14 +141,19 @@ class Answers:
 
     def _format_objects(self, raw: Numbers, numbers: list[Numbers]) -> bytes:
         """Return JSON lines; `numbers` has the scores and probabilities, of shape (records, columns) each."""
-        predictions = class_labels(self.decision.choose(raw)).tolist()
-        if not numbers:
+        chosen = self.decision.choose(raw)
+        predictions: list[Any] = (
+            list_predictions(self.decision, chosen)
+            if self.decision.outputs
+            else class_labels(chosen).tolist()
+        )
+        if not numbers and not self.decision.outputs:
             texts = {
                 prediction: json.dumps({"prediction": prediction}, ensure_ascii=False)
                 for prediction in set(predictions)
             }
             return ("\n".join([texts[prediction] for prediction in predictions]) + "\n").encode()
-        columns = np.concatenate(numbers, axis=1).tolist()
+        columns = np.concatenate([np.empty((len(raw), 0)), *numbers], axis=1).tolist()
         lines = [
             json.dumps(
                 {"prediction": prediction} | dict(zip(self._columns, values, strict=True)), ensure_ascii=False

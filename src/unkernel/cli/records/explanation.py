@@ -33,7 +33,7 @@ def explain_record(
     """Explain the prediction for a record, from a file or from the command line, for JSON."""
     opened = open_record_model(path)
     check_records(opened)
-    of_class = find_class(opened.classifier.classes_, of)
+    of_class = find_class(opened.classifier.decision, of)
     with Display(quiet=quiet) as display:
         record, block, index = _read_record(opened, data, row, display)
         with display.show_work("explaining"):

@@ -48,6 +48,8 @@ def _print_row(result: dict[str, Any]) -> None:
     if result["label"] is not None:
         facts["label in the file"] = str(result["label"])
     n_conjunctions = result["conjunctions"]
+    if "for_output" in result:
+        facts["explained"] = f"output {result['for_output']}"
     facts["conjunctions"] = (
         f"{n_conjunctions:,} {'contributes' if n_conjunctions == 1 else 'contribute'} to the score"
     )

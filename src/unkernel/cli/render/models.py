@@ -14,6 +14,7 @@ _FORMATS = {
     "svmlight-tk": "SVM-light-TK",
     "tinysvm": "TinySVM",
 }
+_MAX_LISTED_OUTPUTS = 10
 _SCHEMES = {
     "binary": "one score",
     "one_vs_rest": "one score per class, the largest wins",
@@ -22,6 +23,7 @@ _SCHEMES = {
     "regression": "the score is the prediction",
     "ordinal": "the number of thresholds below the score",
     "calibrated": "the most probable class",
+    "multi_label": "each label on its own: several labels, or none",
 }
 
 
@@ -75,10 +77,14 @@ def format_kind(description: dict[str, Any]) -> str:
 def _decision_facts(description: dict[str, Any]) -> dict[str, str]:
     """Return texts about the classes, and about how scores become predictions."""
     scheme, classes = description["scheme"], description["classes"]
+    if scheme == "multi_output":
+        return _outputs_facts(description)
     if scheme == "regression":
         return {"answers": "numbers (regression)"}
-    facts = {"classes": f"{len(classes):,}: {format_labels(classes)}"}
-    if len(classes) > 2 or scheme in ("one_class", "ordinal"):
+    facts = {
+        "labels" if scheme == "multi_label" else "classes": f"{len(classes):,}: {format_labels(classes)}"
+    }
+    if len(classes) > 2 or scheme in ("one_class", "ordinal", "multi_label"):
         facts["decision"] = _SCHEMES[scheme]
     if scheme == "ordinal":
         return facts | {
@@ -86,6 +92,22 @@ def _decision_facts(description: dict[str, Any]) -> dict[str, str]:
         }
     facts["probabilities"] = "yes" if description["probability"] else "no"
     return facts | threshold_facts(description)
+
+
+def _outputs_facts(description: dict[str, Any]) -> dict[str, str]:
+    """Return facts about the outputs of a model of several outputs, at most the first ten."""
+    outputs = description["outputs"]
+    if outputs[0]["scheme"] == "regression":
+        return {"answers": f"{format_count(len(outputs), 'number')} (regression)"}
+    facts = {"outputs": f"{len(outputs):,}"}
+    for number, output in enumerate(outputs[:_MAX_LISTED_OUTPUTS]):
+        classes = output["classes"]
+        facts[f"output {number}"] = f"{len(classes):,} classes: {format_labels(classes)}"
+        if threshold := threshold_facts(output):
+            facts[f"output {number}"] += f"; {threshold['threshold']}"
+    if len(outputs) > _MAX_LISTED_OUTPUTS:
+        facts["further outputs"] = f"{len(outputs) - _MAX_LISTED_OUTPUTS:,}"
+    return facts | {"probabilities": "yes" if description["probability"] else "no"}
 
 
 def threshold_facts(description: dict[str, Any]) -> dict[str, str]:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from unkernel.engines.records.classifier import RecordClassifier
+from unkernel.engines.records.outputs_check import find_certain_labels, find_wrong_numbers
 from unkernel.models import Threshold
 from unkernel.records.plan import Plan
 from unkernel.records.record_generator import generate_records
@@ -38,16 +39,16 @@ def check_answers(
     """
     if not compiled.classifier.exact:
         return
+    if compiled.decision.outputs:
+        _check_outputs(compiled, pipeline, sample, what)
+        return
     scores, pipeline_scores = _compute_scores(compiled, pipeline, sample)
     limit = _TOLERANCE * max(1.0, float(np.abs(pipeline_scores).max(initial=0.0)))
     is_certain = _have_clear_votes(compiled, sample, limit)
     if scores.shape != pipeline_scores.shape or not np.allclose(
         scores[is_certain], pipeline_scores[is_certain], rtol=_TOLERANCE, atol=limit
     ):
-        raise ValueError(
-            f"the scores of the compiled pipeline differ from the pipeline's own on records {what}: this is "
-            "a bug in unkernel, please report it"
-        )
+        raise _make_error_about_scores(what)
     if compiled.decision.scheme == "regression":
         return
     predicted, expected = compiled.predict(sample), np.asarray(pipeline.predict(_copy(sample)))
@@ -59,6 +60,31 @@ def check_answers(
         wrong &= _have_certain_label(pipeline_scores, limit, by_pairs=by_pairs)
     else:
         wrong &= _are_off_threshold(compiled, sample, compiled.decision.threshold, limit)
+    _raise_error_about_labels(predicted, expected, wrong, what)
+
+
+def _check_outputs(compiled: RecordClassifier, pipeline: Any, sample: Any, what: str) -> None:
+    """Raise a ``ValueError`` if a classifier of several outputs and its pipeline predict differently."""
+    decision = compiled.decision
+    raw = compiled.classifier._raw_scores(compiled._encode(sample, None), None)
+    if find_wrong_numbers(decision, raw, pipeline, _copy(sample), _TOLERANCE):
+        raise _make_error_about_scores(what)
+    if decision.predicts_numbers:
+        return
+    predicted, expected = decision.choose(raw), np.asarray(pipeline.predict(_copy(sample)))
+    wrong = (predicted != expected) & find_certain_labels(decision, raw, _TOLERANCE)
+    _raise_error_about_labels(predicted, expected, wrong.any(axis=1), what)
+
+
+def _make_error_about_scores(what: str) -> ValueError:
+    return ValueError(
+        f"the scores of the compiled pipeline differ from the pipeline's own on records {what}: this is "
+        "a bug in unkernel, please report it"
+    )
+
+
+def _raise_error_about_labels(predicted: Any, expected: Any, wrong: Any, what: str) -> None:
+    """Raise a ``ValueError`` for the first wrong label, if there is one."""
     if wrong.any():
         row = int(np.flatnonzero(wrong)[0])
         raise ValueError(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -19,7 +19,7 @@ from unkernel.models.decision import Softmax
 from unkernel.serve.answerers.base import Answerer, FieldError, ItemError, Json, Tensor, encode_answers
 
 _encode: Callable[[Any], bytes] = msgspec.json.Encoder().encode
-_DATATYPES = {"i": "INT64", "u": "INT64", "f": "FP64", "b": "BOOL"}
+DATATYPES = {"i": "INT64", "u": "INT64", "f": "FP64", "b": "BOOL"}
 
 
 class AnswerFormat:
@@ -31,7 +31,7 @@ class AnswerFormat:
 
     @property
     def has_probabilities(self) -> bool:
-        return self._decision.probability is not None
+        return self._decision.has_probabilities
 
     def make_answers(self, raw: NDArray[np.float64]) -> list[Json]:
         """Return the answers for raw scores of shape (inputs, scores)."""
@@ -94,7 +94,7 @@ class AnswerFormat:
     def schema(self) -> Json:
         """OpenAPI schema of an answer."""
         properties: Json = {
-            "prediction": _make_label_schema(self._decision),
+            "prediction": make_label_schema(self._decision),
             "score": {"type": "number"}
             if self._decision.n_scores == 1
             else {"type": "array", "items": {"type": "number"}},
@@ -114,12 +114,12 @@ class AnswerFormat:
         shape = np.shape(decision.decide(np.zeros((1, decision.n_scores))))[1:]
         kind = "f" if decision.scheme == "regression" else decision.classes.dtype.kind
         tensors = [
-            Tensor("predict", _DATATYPES.get(kind, "BYTES"), (-1,)),
+            Tensor("predict", DATATYPES.get(kind, "BYTES"), (-1,)),
             Tensor("scores", "FP64", (-1, *shape)),
         ]
         return [*tensors, Tensor("probabilities", "FP64", (-1, count))] if self.has_probabilities else tensors
 
-    def make_tensors(self, raw: NDArray[np.float64]) -> Mapping[str, Any]:
+    def make_tensors(self, raw: NDArray[np.float64]) -> dict[str, Any]:
         """Return the output tensors for raw scores of shape (inputs, scores)."""
         tensors: dict[str, Any] = {
             "predict": self._decision.choose(raw),
@@ -191,22 +191,27 @@ class ScoreAnswerer(Answerer):
 def explanation_to_json(explanation: Explanation, answer: Json) -> Json:
     """Return an answer together with its explanation."""
     get_numbers = explanation.comparison.numbers
-    return answer | {
-        "for_class": explanation.for_class,
-        "against": explanation.against,
-        "intercept": _subtract_runner_up(get_numbers(explanation.intercept)),
-        "contributions": [
-            {
-                "label": AND.join(part.names),
-                "names": list(part.names),
-                "value": _subtract_runner_up(get_numbers(part.value)),
-            }
-            for part in explanation.contributions
-        ],
-        "rest": _subtract_runner_up(get_numbers(explanation.rest)),
-        "total": _subtract_runner_up(get_numbers(explanation.score)),
-        "conjunctions": explanation.n_conjunctions,
-    }
+    output = {} if explanation.output is None else {"for_output": explanation.output}
+    return (
+        answer
+        | output
+        | {
+            "for_class": explanation.for_class,
+            "against": explanation.against,
+            "intercept": _subtract_runner_up(get_numbers(explanation.intercept)),
+            "contributions": [
+                {
+                    "label": AND.join(part.names),
+                    "names": list(part.names),
+                    "value": _subtract_runner_up(get_numbers(part.value)),
+                }
+                for part in explanation.contributions
+            ],
+            "rest": _subtract_runner_up(get_numbers(explanation.rest)),
+            "total": _subtract_runner_up(get_numbers(explanation.score)),
+            "conjunctions": explanation.n_conjunctions,
+        }
+    )
 
 
 def _subtract_runner_up(numbers: Sequence[float]) -> float:
@@ -214,7 +219,7 @@ def _subtract_runner_up(numbers: Sequence[float]) -> float:
     return float(numbers[0] - numbers[1]) if len(numbers) > 1 else float(numbers[0])
 
 
-def _make_label_schema(decision: Decision) -> Json:
+def make_label_schema(decision: Decision) -> Json:
     if decision.scheme == "regression":
         return {"type": "number"}
     return {"enum": decision.classes.tolist()}

@@ -15,7 +15,8 @@ from unkernel.engines import RecordClassifier
 from unkernel.records.files.columns import infer_column_kinds, infer_column_types
 from unkernel.records.plan import Plan
 from unkernel.serve.answerers.base import Json, Tensor
-from unkernel.serve.answerers.classifier_scores import AnswerFormat, ScoreAnswerer, explanation_to_json
+from unkernel.serve.answerers.classifier_scores import ScoreAnswerer, explanation_to_json
+from unkernel.serve.answerers.several_outputs import make_answer_format
 
 _MAX_LISTED_CHOICES = 1000  # largest number of categories to list per column
 _TYPES = {"number": "number", "binned": "number", "strings": "array", "dict": "object"}  # JSON types of kinds
@@ -31,7 +32,7 @@ class RecordAnswerer(ScoreAnswerer):
         self.plan = self._plan = model.plan.with_none_as_nan()  # JSON has no NaN
         self.decision = model.decision
         self._model = RecordClassifier(self._plan, model.classifier)
-        self._format = AnswerFormat(model.decision)
+        self._format = make_answer_format(model.decision)
         self._scorer = self._model._scorer
         self._score = self._scorer.score
         self._n_scores = model.decision.n_scores

@@ -13,7 +13,8 @@ from unkernel.engines import CompiledClassifier
 from unkernel.engines.explain.explanation import get_feature_names
 from unkernel.models.model_rows import check_width
 from unkernel.serve.answerers.base import FieldError, Json, Tensor
-from unkernel.serve.answerers.classifier_scores import AnswerFormat, ScoreAnswerer, explanation_to_json
+from unkernel.serve.answerers.classifier_scores import ScoreAnswerer, explanation_to_json
+from unkernel.serve.answerers.several_outputs import make_answer_format
 
 _MAX_COLUMN = np.iinfo(np.int32).max
 _SPARSE_ROW_KEYS = {"ids", "values"}
@@ -32,7 +33,7 @@ class RowAnswerer(ScoreAnswerer):
     def __init__(self, model: CompiledClassifier) -> None:
         self._model = model
         self.decision = model.decision
-        self._format = AnswerFormat(model.decision)
+        self._format = make_answer_format(model.decision)
 
     def describe(self) -> Json:
         names = get_feature_names(self._model.model)

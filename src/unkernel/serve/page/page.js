@@ -173,12 +173,21 @@ function makeBar(share, side, title) {
   return make("td", { className: "bars", title }, bar);
 }
 
+const formatPrediction = (value) => (Array.isArray(value) ? value.join(", ") || "none" : String(value));
+
+// A model of several outputs has an object of probabilities for each output.
+function listProbabilities(probabilities) {
+  if (!Array.isArray(probabilities)) return Object.entries(probabilities);
+  return probabilities.flatMap((shares, output) =>
+    Object.entries(shares).map(([name, share]) => [`${output}: ${name}`, share]));
+}
+
 function showAnswer(answer) {
   clearError();
   const hasPrediction = "prediction" in answer;
   element("prediction").hidden = !hasPrediction;
-  element("prediction").textContent = hasPrediction ? String(answer.prediction) : "";
-  const probabilities = Object.entries(answer.probabilities ?? {}).sort((first, second) => second[1] - first[1]);
+  element("prediction").textContent = hasPrediction ? formatPrediction(answer.prediction) : "";
+  const probabilities = listProbabilities(answer.probabilities ?? {}).sort((first, second) => second[1] - first[1]);
   element("probabilities").hidden = probabilities.length === 0;
   element("probabilities").tBodies[0].replaceChildren(
     ...probabilities.slice(0, TOP).map(([name, share]) => {
