@@ -2,7 +2,7 @@
 
     python -m campaigns.answers --cases 10000 --seed 0
 
-A case is a record, predicted by every interface in ``one_answer.ways``, ``one_answer.requests`` and
+Every fourth model has several labels or outputs. A case is a record, predicted by every interface in ``one_answer.ways``, ``one_answer.requests`` and
 ``one_answer.commands``. ``--model`` draws a model with differences again.
 """
 
@@ -14,6 +14,7 @@ import sys
 import time
 
 from one_answer.comparison import RECORDS, run_model
+from one_answer.subjects import draw_subject, draw_subject_of_outputs
 
 REPORT_SECONDS = 60  # between two lines of progress
 
@@ -28,7 +29,8 @@ def main() -> int:
     numbers = [options.model] if options.model is not None else range(-(-options.cases // RECORDS))
     n_differences, last_report = 0, time.monotonic()
     for number in numbers:
-        for difference in run_model(number, options.seed):
+        draw = draw_subject_of_outputs if number % 4 == 3 else draw_subject
+        for difference in run_model(number, options.seed, draw):
             n_differences += 1
             print(f"model {number}: {difference}", flush=True)
         if time.monotonic() - last_report > REPORT_SECONDS:

@@ -29,7 +29,10 @@ _SAME_REASON = {
 
 @dataclass(frozen=True)
 class Answer:
-    """A label, scores and probabilities; numbers are stored as text with all bits."""
+    """A label, scores and probabilities; numbers are stored as text with all bits.
+
+    For several labels or outputs, the label is a row of ``predict``.
+    """
 
     label: Any
     scores: tuple[str, ...]
@@ -74,6 +77,8 @@ def answers_of_rows(model: Any, labels: Any, scores: Any, probabilities: Any) ->
     """Return the answers in arrays of one row per record."""
     labels = np.asarray(labels).tolist()
     scores = np.asarray(scores).reshape(len(labels), -1) if len(labels) else []
+    if isinstance(probabilities, list):  # of several outputs
+        probabilities = np.concatenate(probabilities, axis=1)
     shares = [None] * len(labels) if probabilities is None else list(np.asarray(probabilities))
     return [Answer.of(*answer_parts) for answer_parts in zip(labels, scores, shares, strict=True)]
 
@@ -82,5 +87,28 @@ def answer_of_json(model: Any, answer: dict[str, Any]) -> Answer:
     """Return the answer from a JSON response of the server."""
     shares = answer.get("probabilities")
     if shares is not None:
-        shares = [shares[str(label)] for label in model.classes_.tolist()]
-    return Answer.of(answer["prediction"], answer["score"], shares)
+        shares = _list_shares(shares, model.classes_)
+    return Answer.of(row_of_labels(model, answer["prediction"]), answer["score"], shares)
+
+
+def _list_shares(shares: Any, classes: Any) -> list[float]:
+    if isinstance(classes, list):  # of several outputs
+        return [
+            share for part, names in zip(shares, classes, strict=True) for share in _list_shares(part, names)
+        ]
+    return [shares[str(label)] for label in classes.tolist()]
+
+
+def row_of_labels(model: Any, prediction: Any) -> Any:
+    """Return a prediction in JSON as a row of ``predict``: labels become 0 or 1 for each label."""
+    if model.decision.scheme != "multi_label":
+        return prediction
+    labels = model.classes_.tolist()
+    assert set(prediction) <= set(labels)
+    return [int(label in prediction) for label in labels]
+
+
+def flat_shares(shares: Any) -> Any:
+    """Return the probabilities of all outputs in one list."""
+    has_outputs = bool(shares) and isinstance(shares[0], list)
+    return [share for part in shares for share in part] if has_outputs else shares

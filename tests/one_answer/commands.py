@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from one_answer.answers import Answer
+from one_answer.answers import Answer, row_of_labels
 from one_answer.limits import CannotExpressError, Limit, csv_value
 from one_answer.requests import escaped, express_in_json, plainly
 from one_answer.ways import Record, Session, Way, arrow_of, columns_in
@@ -46,15 +46,32 @@ def predict(session: Session, data: Path, run: Any, answers: str = "answers.json
     if code:
         raise ValueError(_reason(message, data))
     rows = _rows_of(output)
-    classes = {str(label): label for label in session.model.classes_.tolist()}
     result = []
     for row in rows:
-        label = row.pop("prediction")
-        label = classes[str(label)] if classes else float(label)  # regressions have no classes
+        label = _read_prediction(session.model, row)
         scores = [value for name, value in row.items() if name.startswith("score")]
         shares = [value for name, value in row.items() if name.startswith("probability")]
         result.append(Answer.of(label, scores, shares if session.has_probabilities else None))
     return result
+
+
+def _read_prediction(model: Any, row: dict[str, Any]) -> Any:
+    """Return the prediction in a line of CSV or JSON as `predict_one` returns it."""
+    decision = model.decision
+    if not decision.outputs:
+        label = row["prediction"]
+        classes = {str(label): label for label in decision.classes.tolist()}
+        return classes[str(label)] if classes else float(label)  # regressions have no classes
+    if "prediction" in row:  # JSON
+        return row_of_labels(model, row["prediction"])
+    cells = [value for name, value in row.items() if name.startswith("prediction ")]
+    if decision.predicts_numbers:
+        return list(map(float, cells))
+    classes_of_outputs = [output.classes.tolist() for output in decision.outputs]
+    return [
+        {str(label): label for label in classes}[cell]
+        for classes, cell in zip(classes_of_outputs, cells, strict=True)
+    ]
 
 
 def _rows_of(output: Path) -> list[dict[str, Any]]:
@@ -62,7 +79,7 @@ def _rows_of(output: Path) -> list[dict[str, Any]]:
         return [json.loads(line) for line in output.read_text().splitlines()]
     with output.open(newline="") as file:
         return [
-            {name: cell if name == "prediction" else float(cell) for name, cell in row.items()}
+            {name: cell if name.startswith("prediction") else float(cell) for name, cell in row.items()}
             for row in csv.DictReader(file)
         ]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import tempfile
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -176,13 +176,17 @@ def _smaller(records: list[Record]) -> Iterator[list[Record]]:
                     yield [*neighbours[0], record | {name: part}, *neighbours[1]]
 
 
-def run_model(number: int, seed: int = 0) -> Iterator[Difference]:
+def run_model(
+    number: int, seed: int = 0, draw: Callable[[values.Random], Subject] = draw_subject
+) -> Iterator[Difference]:
     """Compare the answers of one generated model to generated records by all interfaces.
 
     Parameters
     ----------
     number, seed : int
         These draw the same model and records again.
+    draw : callable
+        Draws the model.
 
     Yields
     ------
@@ -190,7 +194,7 @@ def run_model(number: int, seed: int = 0) -> Iterator[Difference]:
         At most one for each interface, as small as possible.
     """
     rng = np.random.default_rng([seed, number])
-    subject = draw_subject(rng)
+    subject = draw(rng)
     records = draw_records(rng, subject)
     ways = [*WAYS, *[DASK] * (number % EVERY_DASK == 0), *[APART] * ((number + 1) % EVERY_PROCESS == 0)]
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():

@@ -148,19 +148,19 @@ def _ask_tensors(session: Session, records: list[Record]) -> list[Answer]:
         if tensor.name in records[0]
     ]
     result = read(session, session.server.ask_connection(INFER, plainly({"inputs": inputs})))
-    return _of_tensors({output["name"]: output["data"] for output in result["outputs"]}, len(records))
+    return _of_tensors(session, result["outputs"], len(records))
 
 
-def _of_tensors(outputs: dict[str, list[Any]], count: int) -> list[Answer]:
+def _of_tensors(session: Session, tensors: list[dict[str, Any]], count: int) -> list[Answer]:
+    outputs: dict[str, list[Any]] = {tensor["name"]: tensor["data"] for tensor in tensors}
+
     def rows(name: str) -> list[Any]:
         width = len(outputs[name]) // count
         return [outputs[name][width * row : width * (row + 1)] for row in range(count)]
 
+    labels = rows("predict") if session.model.decision.outputs else outputs["predict"]
     shares = rows("probabilities") if "probabilities" in outputs else [None] * count
-    return [
-        Answer.of(*answer_parts)
-        for answer_parts in zip(outputs["predict"], rows("scores"), shares, strict=True)
-    ]
+    return [Answer.of(*parts) for parts in zip(labels, rows("scores"), shares, strict=True)]
 
 
 def _express_in_bytes(session: Session, records: list[Record]) -> list[Record]:
@@ -210,7 +210,7 @@ def _ask_bytes(session: Session, records: list[Record]) -> list[Answer]:
     head = plainly({"inputs": inputs})
     length = (b"inference-header-content-length", b"%d" % len(head))
     result = read(session, session.server.ask_application(INFER, head + data, length))
-    return _of_tensors({output["name"]: output["data"] for output in result["outputs"]}, len(records))
+    return _of_tensors(session, result["outputs"], len(records))
 
 
 def _way(name: str, ask: Any) -> Way:

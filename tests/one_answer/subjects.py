@@ -13,8 +13,10 @@ from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer
 from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer, TfidfVectorizer
 from sklearn.impute import SimpleImputer
-from sklearn.linear_model import LogisticRegression, RidgeClassifier, SGDClassifier
+from sklearn.linear_model import LogisticRegression, Ridge, RidgeClassifier, SGDClassifier
+from sklearn.model_selection import FixedThresholdClassifier
 from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier
+from sklearn.multioutput import MultiOutputClassifier, MultiOutputRegressor
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import (
     KBinsDiscretizer,
@@ -26,7 +28,7 @@ from sklearn.preprocessing import (
     PolynomialFeatures,
     StandardScaler,
 )
-from sklearn.svm import SVC, LinearSVC
+from sklearn.svm import SVC, LinearSVC, LinearSVR
 
 import unkernel
 from one_answer import values
@@ -89,6 +91,60 @@ def draw_subject(rng: Random) -> Subject:
     return Subject(f"{words} with labels {labels}, engine {engine}, {threshold}", model, kinds)
 
 
+def draw_subject_of_outputs(rng: Random) -> Subject:
+    """Draw, fit and compile a model of several labels or outputs."""
+    last, targets, names = pick(rng, [_labels, _outputs, _numbers])(rng)
+    draw = pick(rng, [_ours, _columns, _texts])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        pipeline, X, kinds = draw(rng, 2)
+        pipeline.steps[-1] = ("last", last)
+        pipeline.fit(X, targets)
+        model, engine = _compiled(pipeline, rng, classes=names)
+    words = " ".join(repr(pipeline).split())
+    return Subject(f"{words} with targets {targets[:3].tolist()}, engine {engine}", model, kinds)
+
+
+def _labels(rng: Random) -> tuple[Any, Any, Any]:
+    """Return a classifier of several labels, an indicator matrix, and names of the labels or None."""
+    count = int(rng.integers(2, 5))
+    indicator = (rng.random((ROWS, count)) < 0.4).astype(int)
+    indicator[0], indicator[1] = 0, 1  # otherwise a column of equal values could come first
+    if count > 2 and rng.random() < 0.3:
+        indicator[:, int(rng.integers(count))] = int(rng.integers(2))  # a label of all rows or of none
+    inner = [*_linear_classifiers(rng), PolySVC(degree=2), SVC(kernel="poly", degree=2, coef0=1.0)]
+    last = OneVsRestClassifier(pick(rng, [*inner, CalibratedClassifierCV(LinearSVC(C=0.3), cv=2)]))
+    if rng.random() < 0.2 and (indicator.min(axis=0) < indicator.max(axis=0)).all():
+        last = RidgeClassifier()
+    return last, indicator, pick(rng, [None, ["ä", "b, c", "d", "e"]])
+
+
+def _outputs(rng: Random) -> tuple[Any, Any, None]:
+    """Return a classifier of several outputs, and their classes."""
+    choices = [np.array(["no", "yes", "maybé"]), np.array([3, 1, 2, 7])]
+    classes = pick(rng, choices)
+    counts = rng.integers(2, len(classes) + 1, size=int(rng.integers(1, 4)))
+    columns = [classes[np.arange(ROWS) % count][rng.permutation(ROWS)] for count in counts]
+    inner = [
+        *_linear_classifiers(rng),
+        SVC(
+            kernel=pick(rng, ["linear", "poly"]), degree=2, decision_function_shape=pick(rng, ["ovr", "ovo"])
+        ),
+        CalibratedClassifierCV(LinearSVC(C=0.3), cv=2),
+        PolySVC(degree=2),
+        PolyLogisticRegression(degree=2),
+    ]
+    if counts.max() == 2:
+        inner.append(FixedThresholdClassifier(LogisticRegression(), threshold=0.3))
+    return MultiOutputClassifier(pick(rng, inner)), np.column_stack(columns), None
+
+
+def _numbers(rng: Random) -> tuple[Any, Any, None]:
+    """Return a regression of several numbers, and the numbers."""
+    regressions = [Ridge(), MultiOutputRegressor(LinearSVR()), MultiOutputRegressor(PolyRegressor(degree=2))]
+    return pick(rng, regressions), rng.normal(size=(ROWS, int(rng.integers(2, 4)))), None
+
+
 def _with_threshold(rng: Random, model: RecordClassifier, X: Any) -> RecordClassifier:
     """Return the model, for some models of two classes with a threshold: often a record's probability."""
     decision = model.decision
@@ -99,10 +155,11 @@ def _with_threshold(rng: Random, model: RecordClassifier, X: Any) -> RecordClass
     return model.with_threshold(Threshold(pick(rng, [value for value in values if 0 < value < 1]), positive))
 
 
-def _compiled(pipeline: Any, rng: Random) -> tuple[RecordClassifier, str]:
+def _compiled(pipeline: Any, rng: Random, classes: Any = None) -> tuple[RecordClassifier, str]:
     """Return a compiled pipeline, with a possible engine."""
     of_columns = not isinstance(pipeline[0], CountVectorizer | HashingVectorizer)
     options: dict[str, Any] = {"unknown_keys": "error" if of_columns and rng.random() < 0.2 else "ignore"}
+    options["classes"] = classes
     for engine in [str(name) for name in rng.permutation(ENGINES)]:
         threshold = 1e-3 if engine == "pruned" else None
         try:
@@ -241,8 +298,8 @@ def _vectorizer(rng: Random) -> Any:
     )
 
 
-def _classifier(rng: Random, n_classes: int) -> Any:
-    linear = [
+def _linear_classifiers(rng: Random) -> list[Any]:
+    return [
         LogisticRegression(C=10.0),
         LinearSVC(C=0.3),
         RidgeClassifier(),
@@ -250,6 +307,10 @@ def _classifier(rng: Random, n_classes: int) -> Any:
             loss=pick(rng, ["hinge", "log_loss", "modified_huber"]), max_iter=20, tol=None, random_state=0
         ),
     ]
+
+
+def _classifier(rng: Random, n_classes: int) -> Any:
+    linear = _linear_classifiers(rng)
     nonlinear = [
         SVC(kernel=pick(rng, ["linear", "poly", "rbf"]), degree=2, coef0=1.0),
         SVC(kernel="linear", decision_function_shape="ovr", break_ties=True),

@@ -15,7 +15,7 @@ from one_answer.answers import TOO_LARGE, Answer, refusal_of
 from one_answer.commands import APART, predict, run_here
 from one_answer.comparison import WAYS, differences, run_model
 from one_answer.languages import REVIEWS, reviews
-from one_answer.subjects import Subject, draw_subject
+from one_answer.subjects import Subject, draw_subject, draw_subject_of_outputs
 from one_answer.ways import DASK, Session, Way, ask_one
 from unkernel import PolyLogisticRegression, PolySVC, RecordEncoder
 
@@ -30,6 +30,15 @@ RECORDS, LABELS = reviews()
 )
 def test_generated_records_have_one_answer_by_all_ways(number: int) -> None:
     assert [str(difference) for difference in run_model(number)] == []
+
+
+@pytest.mark.parametrize(
+    "number",
+    [pytest.param(k, marks=pytest.mark.slow if k >= SLOW_FROM else ()) for k in range(MODELS)],
+)
+def test_models_of_several_labels_and_outputs_have_one_answer(number: int) -> None:
+    found = run_model(number, seed=1, draw=draw_subject_of_outputs)
+    assert [str(difference) for difference in found] == []
 
 
 # --- Languages ----------------------------------------------------------------------------------------

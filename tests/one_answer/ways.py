@@ -13,7 +13,7 @@ import pandas as pd
 import pyarrow as pa
 
 import unkernel
-from one_answer.answers import Answer, Outcome, answers_of_rows, refusal_of
+from one_answer.answers import Answer, Outcome, answers_of_rows, flat_shares, refusal_of
 from one_answer.limits import CannotExpressError, Limit
 from one_answer.server import ServedModel
 from one_answer.subjects import Subject
@@ -58,7 +58,7 @@ class Session:
 
     @property
     def has_probabilities(self) -> bool:
-        return self.model.decision.probability is not None
+        return bool(self.model.decision.has_probabilities)
 
     def items(self, records: list[Record]) -> list[Any]:
         """Return the arguments of ``predict_one``: the records, or their texts if the model takes texts."""
@@ -73,7 +73,7 @@ def ask_one(model: Any, item: Any) -> Outcome:
     """Return the answer of the methods for one record, the reference for all interfaces."""
     try:
         shares = model.predict_proba_one(item) if hasattr(model, "predict_proba_one") else None
-        return Answer.of(model.predict_one(item), model.score_one(item), shares)
+        return Answer.of(model.predict_one(item), model.score_one(item), flat_shares(shares))
     except (ValueError, TypeError) as error:
         return refusal_of(error)
 
@@ -250,8 +250,11 @@ def _ask_dask(session: Session, records: list[Record]) -> list[Answer]:
     lazy = _dask_of(records)
     model = session.model
     collections = [model.predict(lazy), model.decision_function(lazy)]
-    collections += [model.predict_proba(lazy)] if session.has_probabilities else []
+    is_lazy = model.decision.scheme != "multi_output"  # then the probabilities are a list of arrays
+    collections += [model.predict_proba(lazy)] if session.has_probabilities and is_lazy else []
     labels, scores, *shares = (collection.compute(scheduler="synchronous") for collection in collections)
+    if session.has_probabilities and not is_lazy:
+        shares = [model.predict_proba(frame_of(records))]
     return answers_of_rows(model, labels, scores, shares[0] if shares else None)
 
 
