@@ -59,6 +59,129 @@ If a `LabelEncoder` turned your labels into numbers, pass `compile(pipeline, cla
 the original labels.
 """
 
+OUTPUTS = """
+## Several labels or outputs
+
+A `OneVsRestClassifier` that was fitted to an indicator matrix, a `MultiOutputClassifier`, a
+`MultiOutputRegressor` and linear regressions of several columns compile into one model. Its outputs share the
+encoding of a record, and support vectors that occur in several of them are stored once. `predict` returns one
+column per label or output, with scikit-learn's answers; `predict_one` returns a row of it. Pass the
+`MultiLabelBinarizer`, or a list of the labels, as `classes` to name the labels: commands and the server then
+answer with a list of labels, explanations are asked for by label, and the names are stored in the file.
+
+Chains (`ClassifierChain`, `RegressorChain`) are refused, because each of their estimators needs the
+predictions of the ones before it. `unkernel evaluate`, `unkernel report` and losses of shuffled columns are
+for one target; `fast.score(X, Y)` is scikit-learn's.
+"""
+OUTPUTS_EXAMPLE = """
+```python
+from sklearn.linear_model import LogisticRegression
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.multioutput import MultiOutputClassifier
+from sklearn.preprocessing import MultiLabelBinarizer
+
+from unkernel import RecordEncoder
+
+records = [{"word": word, "length": length} for word in ("goal", "vote", "tax") for length in range(9)]
+topics = [
+    [*(["sport"] if one["word"] == "goal" else ["politics"]), *(["long"] if one["length"] > 4 else [])]
+    for one in records
+]
+binarizer = MultiLabelBinarizer()
+indicator = binarizer.fit_transform(topics)
+several = make_pipeline(RecordEncoder(min_count=1), OneVsRestClassifier(LogisticRegression(C=10)))
+fast = unkernel.compile(several.fit(records, indicator), classes=binarizer)
+assert (fast.predict(records) == several.predict(records)).all()
+
+article = {"word": "vote", "length": 8}
+print(fast.classes_, fast.predict_one(article))
+print(binarizer.inverse_transform(fast.predict([article])))
+print([round(share, 3) for share in fast.predict_proba_one(article)])
+print(fast.explain_one(article, top=2, of="long"))
+
+targets = [[one["word"], "long" if one["length"] > 4 else "short"] for one in records]
+outputs = make_pipeline(RecordEncoder(min_count=1), MultiOutputClassifier(LogisticRegression()))
+answers = unkernel.compile(outputs.fit(records, targets))
+print(answers.predict_one(article))
+print(answers.explain_one(article, top=1, of=1))
+```
+
+```output
+['long' 'politics' 'sport'] [1, 1, 0]
+[('long', 'politics')]
+[0.965, 0.975, 0.025]
+score +3.33036 for long
+     -0.808261  (intercept)
+      +3.10309  length >= 6
+      +1.03436  length >= 8
+   +0.00116592  (1 other)
+['vote', 'long']
+output 1: score -1.58013 for short against long; negative values speak for long
+     +0.469055  (intercept)
+      -1.53685  length >= 6
+     -0.512338  (2 others)
+```
+"""
+OUTPUTS_SHELL = """
+In a shell, JSON lines have the list of labels, and CSV has a column for each label:
+"""
+OUTPUTS_COMMANDS = """
+```python
+import json
+from pathlib import Path
+
+fast.save("topics.uk")
+Path("articles.jsonl").write_text(json.dumps(article) + "\\n")
+```
+
+```console
+$ unkernel predict topics.uk articles.jsonl -o -
+{"prediction": ["long", "politics"]}
+articles.jsonl
+  records       1
+  accuracy      not known: the model predicts several labels or values for each row
+  scoring       2,099 records/s (0.00 s)
+  with reading  65 records/s (0.01 s to read)
+$ unkernel predict topics.uk articles.jsonl -o answers.csv --probability --quiet
+$ unkernel explain topics.uk '{"word": "vote", "length": 8}' --of long --top 1
+{"word": "vote", "length": 8}
+  prediction    ['long', 'politics']
+  conjunctions  3 contribute to the score
+contributions
+   for long  conjunction
+  -0.808261  (intercept)
+   +3.10309  length >= 6
+   +1.03553  (2 others)
+   +3.33036  (score)
+$ unkernel inspect topics.uk
+columns
+  column  kind      features
+  word    category         5
+  length  binned          14
+topics.uk
+  kind           linear
+  labels         3: long, politics, sport
+  decision       each label on its own: several labels, or none
+  probabilities  yes
+  features       19, of which 16 contribute to scores
+  engine         expanded, exact
+  zones          16 features in the dense table (0 fused), 0 hashed, 0 rare
+  conjunctions   16: 16 of 1 feature
+  bytes          10.4 kB in the file, 780 bytes compiled
+training
+  format     scikit-learn
+  estimator  OneVsRestClassifier
+candidates
+  engine     details       size  µs/row     result  note
+  ...
+```
+"""
+OUTPUTS_SERVER = """
+The server answers in the same way: `{"prediction": ["long", "politics"], "score": [...], "probabilities":
+{"long": ..., ...}}`. For several outputs, `prediction` has the answer of each output, and `probabilities` an
+object for each output.
+"""
+
 MACHINES = """
 ## Explainable Boosting Machines
 
@@ -115,8 +238,10 @@ def join_lines(text: str) -> str:
 def page() -> str:
     """Return the page."""
     head = [join_lines(HEAD), EXAMPLE, "\n", join_lines(STEPS), *sections(TRANSFORMERS)]
+    outputs = ["\n", join_lines(OUTPUTS), OUTPUTS_EXAMPLE, "\n", join_lines(OUTPUTS_SHELL), OUTPUTS_COMMANDS]
+    outputs += ["\n", join_lines(OUTPUTS_SERVER)]
     machines = ["\n", join_lines(MACHINES), MACHINE_EXAMPLE, MACHINE_LIMITS]
-    return "".join([*head, "\n", join_lines(LAST), *sections(ESTIMATORS), *machines])
+    return "".join([*head, "\n", join_lines(LAST), *sections(ESTIMATORS), *outputs, *machines])
 
 
 def main(arguments: list[str]) -> int:

@@ -3,7 +3,8 @@
     python -m campaigns.answers --cases 10000 --seed 0
 
 A case is a record, predicted by every interface in ``one_answer.ways``, ``one_answer.requests`` and
-``one_answer.commands``. Every fourth model has several labels or outputs. ``--model`` draws a model with differences again.
+``one_answer.commands``. Every fourth model has several labels or outputs. ``--model`` draws a
+model with differences again.
 """
 
 from __future__ import annotations

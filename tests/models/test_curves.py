@@ -111,12 +111,6 @@ def test_a_classifier_that_has_not_seen_all_classes() -> None:
         unkernel.compile(classifier)
 
 
-def test_several_labels_per_row() -> None:
-    labels = np.column_stack([TWO == "yes", THREE > 1]).astype(int)
-    with pytest.raises(ValueError, match="several labels per row: fit one per label"):
-        unkernel.compile(OneVsRestClassifier(LinearSVC()).fit(X, labels))
-
-
 def test_a_class_of_no_rows() -> None:
     classifier = OneVsRestClassifier(LinearSVC()).fit(X, THREE)
     constant = OneVsRestClassifier(LinearSVC())

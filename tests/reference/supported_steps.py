@@ -21,7 +21,7 @@ from sklearn.preprocessing import (
     OrdinalEncoder,
     StandardScaler,
 )
-from sklearn.svm import SVC, LinearSVC
+from sklearn.svm import SVC, SVR, LinearSVC
 
 from unkernel.records.sklearn.supported_steps import Supported
 
@@ -47,6 +47,8 @@ OBJECTS: dict[str, Any] = {
     "<LinearSVC>": LinearSVC(),
     "<SVC>": SVC(),
     "<SVC with gamma>": SVC(gamma=0.5),
+    "<Ridge>": Ridge(),
+    "<SVR>": SVR(),
     "<classifiers>": [("one", LogisticRegression()), ("two", SGDClassifier(loss="log_loss", random_state=0))],
     "<regressions>": [("one", Ridge()), ("two", LinearRegression())],
     "<StandardScaler>": StandardScaler(),
@@ -119,7 +121,7 @@ def _make_trial(class_: Any, name: str, parameter: str, value: Any) -> Iterator[
         parameters[parameter] = resolve(value)
     step.set_params(**parameters)
     if (hasattr(step, "predict") or name in _COMBINED) and name not in ("Pipeline", "RFE", "RFECV"):
-        y = np.linspace(-1, 1, N_ROWS) if name in _REGRESSORS else _classes(name)
+        y = _targets(name)
         first = _FIRST_STEPS.get(name, StandardScaler())
         X = categories() if isinstance(first, OrdinalEncoder) else numbers()
         yield Trial(name, parameter, value, Pipeline([("first", first), ("last", step)]), X, y)
@@ -148,7 +150,17 @@ _REGRESSORS = (
 )
 
 
-def _classes(name: str) -> Any:
+_REGRESSORS_OF_SEVERAL = ("MultiOutputRegressor", "MultiTaskLasso", "MultiTaskElasticNet")
+
+
+def _targets(name: str) -> Any:
+    values = np.linspace(-1, 1, N_ROWS)
+    if name in _REGRESSORS_OF_SEVERAL:
+        return np.column_stack([values, np.abs(values)])
+    if name == "MultiOutputClassifier":
+        return np.column_stack([LABELS, MULTICLASS_LABELS])
+    if name in _REGRESSORS:
+        return values
     return MULTICLASS_LABELS if name == "OneVsOneClassifier" else LABELS
 
 
@@ -166,12 +178,14 @@ _CROSS_VALIDATED = (
 _WRAPPERS = (
     "OneVsRestClassifier",
     "OneVsOneClassifier",
+    "MultiOutputClassifier",
     "CalibratedClassifierCV",
     "FixedThresholdClassifier",
     "TunedThresholdClassifierCV",
 )
 _COMBINED: dict[str, dict[str, Any]] = {
     "VotingRegressor": {"estimators": OBJECTS["<regressions>"]},
+    "MultiOutputRegressor": {"estimator": Ridge()},
     "StackingRegressor": {"estimators": OBJECTS["<regressions>"]},
     "VotingClassifier": {"estimators": OBJECTS["<classifiers>"], "voting": "soft"},
     "StackingClassifier": {"estimators": OBJECTS["<classifiers>"], "stack_method": "decision_function"},

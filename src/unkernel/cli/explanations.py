@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from unkernel.cli.inputs.models import name_scores
 from unkernel.engines.explain.explanation import Contribution, Explanation
 from unkernel.measures.number_format import format_labels
 from unkernel.models import Decision
-from unkernel.models.several_outputs import list_explained
+from unkernel.models.several_outputs import MULTI_LABEL, list_explained, list_predictions
 
 
 def find_class(decision: Decision, label: str | None) -> Any:
@@ -21,6 +23,13 @@ def find_class(decision: Decision, label: str | None) -> Any:
         if label == str(candidate):
             return candidate
     raise ValueError(f"--of must be one of {format_labels(candidates)}, got {label!r}")
+
+
+def list_prediction(decision: Decision, prediction: Any) -> Any:
+    """Return the prediction for a row as commands show it: several labels are a list of the labels."""
+    if decision.scheme != MULTI_LABEL:
+        return prediction
+    return list_predictions(decision, np.array([prediction]))[0]
 
 
 def describe_explanation(

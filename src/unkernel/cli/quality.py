@@ -98,7 +98,7 @@ def compare_classes(
 def _explain_unknown(decision: Decision, labels: NDArray[Any] | None, unit: str) -> str | None:
     """Return the reason why labels cannot be compared with predictions; None if they can."""
     if decision.outputs:
-        return "the model predicts several labels or values for each row; compare them in Python, with score"
+        return "the model predicts several labels or values for each row"
     if labels is None:
         return "the file has no labels"
     if not len(labels):

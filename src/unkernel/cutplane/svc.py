@@ -32,7 +32,12 @@ from unkernel.data.rows.csr import CsrRows, canonical_rows
 from unkernel.data.rows.row_checks import check_inputs
 from unkernel.learners.prepared_classifier import PreparedClassifier
 from unkernel.learners.progress import OnProgress
-from unkernel.learners.targets import check_weights, compute_class_weights, encode_classes
+from unkernel.learners.targets import (
+    check_single_target,
+    check_weights,
+    compute_class_weights,
+    encode_classes,
+)
 from unkernel.models import Decision
 
 ProblemStart = tuple[Bundle, NDArray[np.float64] | None]  # the cuts so far, and the initial weights
@@ -280,6 +285,7 @@ class CuttingPlaneSVC(PreparedClassifier, LinearLearner):
             check_classification_targets(labels)
             return rows, labels
         check_inputs(X, y)
+        check_single_target(y, self)
         matrix, labels = validate_data(
             self, X, y, accept_sparse="csr", dtype=np.float64, accept_large_sparse=True
         )

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.base import is_regressor
 from sklearn.utils.validation import _check_sample_weight
 
 from unkernel.data.rows.row_checks import check_inputs
@@ -42,6 +43,30 @@ def check_weights(sample_weight: ArrayLike, rows: Any) -> NDArray[np.float64]:
             "all weights by a number"
         )
     return weights
+
+
+def check_single_target(y: Any, estimator: Any) -> None:
+    """Raise a ``ValueError`` that names the way to fit several labels or targets, if y has several."""
+    name = type(estimator).__name__
+    kind = "Regressor" if is_regressor(estimator) else "Classifier"
+    several = f"sklearn.multioutput.MultiOutput{kind}({name}())"
+    try:
+        shape, has_lists = np.asarray(y).shape, False
+    except ValueError:  # lists of different lengths
+        shape, has_lists = (), True
+    has_sets = isinstance(y, list | tuple) and bool(y) and isinstance(y[0], set | frozenset)
+    if (has_lists or has_sets) and kind == "Classifier":
+        raise ValueError(
+            f"y has a list of labels for each row, and {name} predicts one: make columns of them with "
+            "sklearn.preprocessing.MultiLabelBinarizer, and fit "
+            f"sklearn.multiclass.OneVsRestClassifier({name}())"
+        )
+    if len(shape) == 2 and shape[1] > 1:
+        if kind == "Classifier":
+            several = f"sklearn.multiclass.OneVsRestClassifier({name}()) to labels, or {several} to targets"
+        raise ValueError(
+            f"y should be a 1d array, got an array of shape {shape} instead: fit {several} of several columns"
+        )
 
 
 def encode_classes(

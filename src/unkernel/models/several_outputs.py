@@ -34,8 +34,8 @@ def check_outputs(decision: Decision) -> None:
     for output in outputs:
         if output.scheme not in _OUTPUT_SCHEMES or output.ranking:
             raise ValueError(f"an output cannot have the scheme {output.scheme!r}, or rank rows")
-    if decision.probability is not None or decision.threshold is not None:
-        raise ValueError("probabilities and thresholds belong to single outputs")
+    if decision.probability is not None:
+        raise ValueError("probabilities belong to single outputs")
     if len({output.scheme == "regression" for output in outputs}) > 1:
         raise ValueError("the outputs must be all classes, or all numbers")
     if decision.scheme == MULTI_OUTPUT:

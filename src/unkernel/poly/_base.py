@@ -26,7 +26,12 @@ from unkernel.learners.feature_maps import compute_gamma, make_support_vector_mo
 from unkernel.learners.parameters import COST
 from unkernel.learners.prepared_classifier import PreparedLearner
 from unkernel.learners.progress import OnProgress
-from unkernel.learners.targets import check_weights, compute_class_weights, encode_classes
+from unkernel.learners.targets import (
+    check_single_target,
+    check_weights,
+    compute_class_weights,
+    encode_classes,
+)
 from unkernel.models import ConjunctionModel, Decision, Kernel, KernelModel
 from unkernel.models.decision import Platt, Softmax
 from unkernel.models.joint_conjunctions import renumber_conjunctions
@@ -81,6 +86,7 @@ class PolyLearner(PreparedLearner, RowLearner):
     def _prepare(self, X: Any, y: Any, sample_weight: Any, **_: Any) -> Any:
         self._check_parameters()
         check_inputs(X, y, sample_weight)
+        check_single_target(y, self)
         rows, targets = validate_data(
             self,
             X,

@@ -32,7 +32,9 @@ def check_targets(y: Any, task: str) -> NDArray[Any]:
         targets = np.asarray(y)
     except ValueError:  # lists of different lengths
         raise ValueError(
-            "y must have one dimension; fit one estimator per label if records have several"
+            "y must have one dimension; for several labels per record, make columns of them with "
+            "MultiLabelBinarizer, and fit make_pipeline(RecordEncoder(), "
+            "OneVsRestClassifier(PolyLogisticRegression()))"
         ) from None
     if targets.ndim == 2 and targets.shape[1] == 1 and not isinstance(y, list | tuple):  # lists may be labels
         targets = column_or_1d(targets, warn=True)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from unkernel.cli.explanations import describe_explanation, find_class
+from unkernel.cli.explanations import describe_explanation, find_class, list_prediction
 from unkernel.cli.inputs.feature_names import read_names
 from unkernel.cli.inputs.labelled_files import class_labels
 from unkernel.cli.inputs.model_kinds import (
@@ -182,7 +182,7 @@ def _explain_row(opened: Opened, rows: SvmlightData, row: int, top: int, of: str
 def _describe_row(opened: Opened, explanation: Explanation, rows: SvmlightData, row: int) -> dict[str, Any]:
     """Describe the explanation of a row, for JSON."""
     decision, index_base = opened.model.decision, first_index(opened.model, rows.zero_based)
-    prediction = decision.choose(np.atleast_2d(explanation.score)).tolist()[0]
+    prediction = list_prediction(decision, decision.choose(np.atleast_2d(explanation.score)).tolist()[0])
     return {
         "row": row,
         "label": class_labels(rows.y[row : row + 1]).tolist()[0],

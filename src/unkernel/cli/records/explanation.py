@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from unkernel.cli.explanations import describe_explanation, find_class
+from unkernel.cli.explanations import describe_explanation, find_class, list_prediction
 from unkernel.cli.inputs.models import Opened
 from unkernel.cli.inputs.records import (
     OpenedRecords,
@@ -51,7 +51,7 @@ def explain_record(
         "unit": "record",
         "row": index,
         "label": label,
-        "prediction": opened.classifier.predict_one(inputs),
+        "prediction": list_prediction(opened.classifier.decision, opened.classifier.predict_one(inputs)),
         **describe_explanation(
             explanation,
             opened.classifier.decision,

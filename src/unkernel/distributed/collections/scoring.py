@@ -69,7 +69,13 @@ def _make_empty_answers(classifier: Any, method: str, X: Any) -> Any:
     else:
         widths = [classifier.n_features_in_ if math.isnan(width) else width for width in X.shape[1:]]
         row = np.zeros((1, *widths))
-    return getattr(classifier, method)(row)[:0]
+    answers = getattr(classifier, method)(row)
+    if isinstance(answers, list):
+        raise ValueError(
+            "the probabilities of several outputs are a list of arrays, and a lazy array is one: compute "
+            "decision_function, or map predict_proba over the partitions"
+        )
+    return answers[:0]
 
 
 def _select_known_columns(classifier: Any, X: Any) -> Any:

@@ -31,6 +31,7 @@ _SVC_PARAMETERS = {
 _LABELS = "labels and scores"
 _PROBABILITIES = "labels, scores and probabilities"
 _VALUES = "values"
+_SEVERAL_VALUES = "values of several targets"
 _ENSEMBLE = "sklearn.ensemble"
 _SELECTION, _THRESHOLD = (
     "sklearn.model_selection",
@@ -42,6 +43,12 @@ _DECIDED = any_of(
 _BAYES, _CHANCES = "sklearn.naive_bayes", "labels and probabilities"
 _INNER_CLASSIFIERS = any_of(
     "linear classifiers, support vector machines, and the classifiers of unkernel",
+    "<LogisticRegression>",
+    "<LinearSVC>",
+    "<SVC>",
+)
+_CLASSIFIERS_OF_OUTPUTS = any_of(
+    "classifiers listed here, and those of unkernel",
     "<LogisticRegression>",
     "<LinearSVC>",
     "<SVC>",
@@ -77,10 +84,27 @@ ESTIMATORS: dict[str, Supported] = {
     "CategoricalNB": Supported(_BAYES, f"{_CHANCES}; behind an `OrdinalEncoder`", {}),
     "OneVsRestClassifier": Supported(
         "sklearn.multiclass",
-        "labels and scores; probabilities where the classifiers inside have them",
+        "labels and scores; probabilities where the classifiers inside have them; also of several labels per "
+        "record",
         {"estimator": _INNER_CLASSIFIERS},
     ),
     "OneVsOneClassifier": Supported("sklearn.multiclass", _LABELS, {"estimator": _PAIRED_CLASSIFIERS}),
+    "MultiOutputClassifier": Supported(
+        "sklearn.multioutput",
+        "the labels of each output; probabilities where the classifiers inside have them",
+        {"estimator": _CLASSIFIERS_OF_OUTPUTS},
+    ),
+    "MultiOutputRegressor": Supported(
+        "sklearn.multioutput",
+        "the values of each output",
+        {
+            "estimator": any_of(
+                "linear regressions, support vector regressions, and `PolyRegressor`",
+                "<Ridge>",
+                "<SVR>",
+            )
+        },
+    ),
     "CalibratedClassifierCV": Supported(
         "sklearn.calibration",
         "labels and probabilities",
@@ -166,4 +190,6 @@ ESTIMATORS: dict[str, Supported] = {
     "ElasticNetCV": Supported(_LINEAR, _VALUES, {}),
     "HuberRegressor": Supported(_LINEAR, _VALUES, {}),
     "BayesianRidge": Supported(_LINEAR, _VALUES, {}),
+    "MultiTaskLasso": Supported(_LINEAR, _SEVERAL_VALUES, {}),
+    "MultiTaskElasticNet": Supported(_LINEAR, _SEVERAL_VALUES, {}),
 }
