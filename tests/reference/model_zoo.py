@@ -95,7 +95,8 @@ def _row_models() -> Iterator[tuple[str, Any]]:
 def _linear_models() -> Iterator[tuple[str, Any]]:
     from sklearn.calibration import CalibratedClassifierCV
     from sklearn.linear_model import LogisticRegression, Ridge, SGDClassifier
-    from sklearn.multiclass import OneVsOneClassifier
+    from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier
+    from sklearn.multioutput import MultiOutputClassifier
     from sklearn.svm import LinearSVC
 
     fitted = {
@@ -111,6 +112,10 @@ def _linear_models() -> Iterator[tuple[str, Any]]:
         ),
     }
     yield from ((name, from_estimator(model)) for name, model in fitted.items())
+    several = np.column_stack([BINARY, MULTICLASS])
+    yield "linear labels", from_estimator(OneVsRestClassifier(LogisticRegression()).fit(ROWS, several > 0))
+    yield "linear outputs", from_estimator(MultiOutputClassifier(LinearSVC()).fit(ROWS, several))
+    yield "linear numbers", from_estimator(Ridge().fit(ROWS, several))
     yield "cutting plane", unkernel.CuttingPlaneSVC().fit(ROWS, BINARY)
 
 
@@ -136,6 +141,8 @@ def _kernel_models() -> Iterator[tuple[str, Any]]:
 
 
 def _compiled_models() -> Iterator[tuple[str, Any]]:
+    from sklearn.multiclass import OneVsRestClassifier
+    from sklearn.multioutput import MultiOutputClassifier
     from sklearn.svm import SVC
 
     binary = SVC(kernel="poly", degree=2, gamma=1.0, coef0=1.0, C=0.1).fit(ROWS, BINARY)
@@ -161,6 +168,10 @@ def _compiled_models() -> Iterator[tuple[str, Any]]:
     for kernel in ("linear", "rbf", "sigmoid"):
         machine = SVC(kernel=kernel).fit(ROWS * 0.5, BINARY)
         yield f"compiled {kernel}", unkernel.compile(machine, measure=False)
+    several = MultiOutputClassifier(multiclass).fit(ROWS, np.column_stack([BINARY, MULTICLASS]))
+    yield "compiled outputs", unkernel.compile(several, measure=False)
+    labels = np.column_stack([BINARY, MULTICLASS > 1])
+    yield "compiled labels", unkernel.compile(OneVsRestClassifier(PolySVC()).fit(ROWS, labels), measure=False)
     conjunctions = PolySVC(degree=3).fit(ROWS, MULTICLASS)
     yield "compiled conjunctions", unkernel.compile(conjunctions, measure=False)
     yield (

@@ -29,6 +29,7 @@ MAGIC = "unkernel"
 VERSION = 2
 THRESHOLD = "decision_threshold"  # the setting that earlier readers would ignore: its files have version 2
 _NEEDED_VERSION = "needed_version"  # the setting of a part of a model that earlier readers do not know
+OUTPUTS = "outputs"  # the decisions of several outputs, which earlier readers do not know
 _MAX_HEADER_BYTES = 1 << 24
 _MAX_RANK = 3
 _HEADER_ALIGNMENT = 64
@@ -112,9 +113,10 @@ def _encode(
 
 def _find_version(settings: Mapping[str, Any]) -> int:
     """Return the first version whose readers know all settings."""
-    if THRESHOLD in settings:
+    if THRESHOLD in settings or OUTPUTS in settings:
         return 2
-    nested = [settings.get(name) for name in ("classifier", "model", "settings", "decision", "plan")]
+    parts = ("classifier", "model", "settings", "decision", "ranking", "plan")
+    nested = [settings.get(name) for name in parts]
     versions = (_find_version(inner) for inner in nested if isinstance(inner, Mapping))
     return max([int(settings.get(_NEEDED_VERSION, 1)), *versions])
 

@@ -470,7 +470,7 @@ class Decision:
         if self.threshold is not None:
             stored[container.THRESHOLD] = self.threshold.to_json()
         if self.outputs:
-            stored["outputs"] = [output.to_json() for output in self.outputs]
+            stored[container.OUTPUTS] = [output.to_json() for output in self.outputs]
         return stored | ({"ranking": True} if self.ranking else {})
 
     @classmethod
@@ -520,7 +520,7 @@ class Decision:
                 thresholds,
                 ranking,
                 Threshold.from_json(stored.get(container.THRESHOLD)),
-                cls._read_outputs(name, stored.get("outputs", [])),
+                cls._read_outputs(name, stored.get(container.OUTPUTS, [])),
             )
         except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise damaged from error
@@ -528,7 +528,9 @@ class Decision:
     @classmethod
     def _read_outputs(cls, name: str, stored: Any) -> tuple[Decision, ...]:
         """Return the decisions of outputs; ValueError if they have outputs themselves."""
-        if not isinstance(stored, list) or any(isinstance(one, dict) and "outputs" in one for one in stored):
+        if not isinstance(stored, list) or any(
+            isinstance(one, dict) and container.OUTPUTS in one for one in stored
+        ):
             raise ValueError("not a list of decisions of single outputs")
         return tuple(cls.from_json(name, one) for one in stored)
 

@@ -124,6 +124,10 @@ def name_models(models: Sequence[Path]) -> list[str]:
 def _score_records(opened: OpenedRecords, name: str, test_file: TestFile) -> ModelPredictions:
     """Predict the records of the test file, all of which must have labels."""
     check_records(opened)
+    if opened.classifier.decision.outputs:
+        raise ValueError(
+            f"{opened.path}: predicts several labels or values, and reports are about one target"
+        )
     if opened.target is None:
         raise ValueError(
             f"{opened.path}: was not trained on a file, so the column with the labels is unknown; make its "
