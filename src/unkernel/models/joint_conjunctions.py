@@ -29,7 +29,10 @@ def join_conjunctions(
     not binary get the scores of the members.
     """
     first = members[0]
-    if any(isinstance(one.probability, Platt) for one in (decision, *decision.outputs)):
+    probability = decision.probability
+    if isinstance(probability, Platt) or any(
+        isinstance(output.probability, Platt) for output in decision.outputs
+    ):
         raise ValueError("conjunctions of several classifiers have no Platt scaling")
     if any((member.degree, member.feature_map) != (first.degree, first.feature_map) for member in members):
         raise ValueError("the classifiers have different degrees or feature maps, and cannot be one model")
@@ -56,7 +59,7 @@ def join_conjunctions(
         weights=weights,
         intercept=np.concatenate([member.intercept for member in members]),
         classes=decision.classes,
-        probability=decision.probability,
+        probability=probability,
         ranking=decision if decision.outputs else None,
         calibrated=decision.scheme == "calibrated",
         threshold=None,

@@ -127,11 +127,11 @@ def _make_constant_label(like: Model, value: float) -> Model:
     probability = Curves([curve]) if has_probability else None
     intercept = np.array([value])
     if isinstance(like, ConjunctionModel):
-        weights = np.zeros((0, 1))
-        empty = {"columns": like.columns[:0], "keys": like.keys[:0], "weights": weights}
         return replace(
             like,
-            **empty,
+            columns=like.columns[:0],
+            keys=like.keys[:0],
+            weights=np.zeros((0, 1)),
             intercept=intercept,
             probability=probability,
             calibrated=False,

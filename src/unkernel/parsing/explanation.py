@@ -64,6 +64,8 @@ class HeavyConjunction(Heavy):
         The other class, if the score compares two classes.
     channel : str or None, default=None
         Not used by parsers.
+    output : int or None, default=None
+        Not used by parsers.
     features : tuple of str, default=()
         Names of the features, such as ``("stack.xpos=NN", "input.word=of")``.
     part : str, default=""

@@ -332,7 +332,7 @@ def _choose_output(decision: Decision, scores: NDArray[np.float64], of: Any) -> 
     output, of_class = of if isinstance(of, tuple) and len(of) == 2 else (of, None)
     output = 0 if output is None else output
     count = len(decision.outputs)
-    if isinstance(output, bool) or not isinstance(output, Integral) or not 0 <= output < count:
+    if isinstance(output, bool) or not isinstance(output, Integral) or not 0 <= int(output) < count:
         raise ValueError(
             f"of must be the number of an output, 0 to {count - 1}, or a pair of it and a class, got {of!r}"
         )

@@ -42,9 +42,9 @@ def find_certain_labels(decision: Decision, raw: _Numbers, tolerance: float) -> 
 def _compute_margins(output: Decision, scores: _Numbers) -> _Numbers:
     """Return the distance of each row's scores, or probabilities, from those with another label."""
     if output.threshold is not None:
-        return np.abs(output.evidence(scores, output.threshold) - output.threshold.value)
+        return np.asarray(np.abs(output.evidence(scores, output.threshold) - output.threshold.value))
     if output.scheme in ("binary", "one_vs_one"):
-        return np.abs(scores).min(axis=1)
+        return np.asarray(np.abs(scores).min(axis=1))
     two_largest = np.sort(output.merits(scores), axis=1)[:, -2:]
     return np.asarray(two_largest[:, 1] - two_largest[:, 0])
 

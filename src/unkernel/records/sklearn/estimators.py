@@ -99,7 +99,7 @@ ESTIMATORS: dict[str, Supported] = {
         "the values of each output",
         {
             "estimator": any_of(
-                "linear regressions, support vector regressions, and `PolyRegressor`",
+                "linear regressions, support vector regressions, and the regressions of unkernel",
                 "<Ridge>",
                 "<SVR>",
             )
