@@ -44,7 +44,6 @@ from unkernel import (
     PolySVC,
     RankSVM,
     RecordEncoder,
-    TableEstimator,
     TreeSVC,
     load,
 )
@@ -473,8 +472,8 @@ def test_other_estimators_take_one_target() -> None:
         ValueError, match=r"fit sklearn.multioutput.MultiOutputRegressor\(PolyRegressor\(\)\)"
     ):
         PolyRegressor().fit(X, rng.normal(size=(ROWS, 2)))
-    for estimator, inputs in ((RankSVM(), X), (TreeSVC(), ["(A b)"] * ROWS), (TableEstimator(), PEOPLE)):
-        with pytest.raises(ValueError, match=r"1d array|one dimension"):
+    for estimator, inputs in ((RankSVM(), X), (TreeSVC(), ["(A b)"] * ROWS)):
+        with pytest.raises(ValueError, match="1d array"):
             estimator.fit(inputs, draw_labels(rng, 2))
 
 

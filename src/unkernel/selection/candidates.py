@@ -84,4 +84,4 @@ _REGRESSIONS: tuple[Family, ...] = (
 
 def list_families(task: Task) -> tuple[Family, ...]:
     """Return the families to compare, the plain linear model first."""
-    return _CLASSIFIERS if task == "classes" else _REGRESSIONS
+    return _REGRESSIONS if task == "numbers" else _CLASSIFIERS

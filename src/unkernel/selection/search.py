@@ -7,6 +7,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,9 +16,10 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import KFold, ShuffleSplit, StratifiedKFold, StratifiedShuffleSplit
 
 from unkernel.selection.candidates import Family
+from unkernel.selection.labels import LabelLearners, compute_label_loss
 from unkernel.selection.targets import Task
 
-BASELINES = {"classes": "majority", "numbers": "mean"}
+BASELINES = {"classes": "majority", "numbers": "mean", "labels": "majority"}
 _FOLDS = 5
 _MAX_RECORDS_IN_FOLDS = 5_000  # if there are more records, a quarter of them is held out, only once
 _MAX_RECORDS = 60_000  # if there are more records, the search uses a sample
@@ -39,7 +41,7 @@ class Trial:
     C : float or None
         The weight of the loss in training; None for the majority prediction.
     loss : float
-        Log loss of classes, or root mean squared error of numbers.
+        Log loss of classes, mean log loss of several labels, or root mean squared error of numbers.
     seconds : float
         CPU time for all folds.
     family : Family, default=None
@@ -79,7 +81,7 @@ class EncodedTable:
     task : str
     divided, scaled : csr_matrix of shape (n_records, n_features)
         The records with numbers divided into intervals, and with numbers scaled.
-    y : ndarray of shape (n_records,)
+    y : ndarray of shape (n_records,) or (n_records, n_labels)
     class_weight : dict, default=None
         Weight of each class, in training and in the loss; None means equal weights.
     """
@@ -199,8 +201,10 @@ def _follow_path(
     table: EncodedTable, family: Family, folds: list[Fold], deadline: Deadline, n_jobs: int | None
 ) -> Iterator[Trial]:
     """Measure a family for one C after the other; yield each trial, until too little time is left."""
-    learners = [
-        family.make(
+    learners = []
+    for train, _ in folds:
+        make_learner = partial(
+            family.make,
             C=family.Cs[0],
             warm_start=True,
             tol=_SEARCH_TOL,
@@ -208,8 +212,8 @@ def _follow_path(
             random_state=0,
             **table.parameters_for(train),
         )
-        for train, _ in folds
-    ]
+        is_single = table.task != "labels"
+        learners.append(make_learner() if is_single else LabelLearners(make_learner, table.y.shape[1]))
     rows = table.rows_for(family)
     seconds = 0.0
     for C in family.Cs:
@@ -236,6 +240,7 @@ def fit(learner: Any, rows: Any, y: NDArray[Any]) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         warnings.filterwarnings("ignore", "The number of unique classes")
+        warnings.filterwarnings("ignore", "Label .* is present in all training examples")
         if hasattr(learner, "predict_proba"):
             learner.fit(rows, y)
             return
@@ -250,6 +255,8 @@ def _measure(table: EncodedTable, learner: Any, rows: Any, held_out: NDArray[np.
     if table.task == "numbers":
         return float(np.sqrt(np.mean((learner.predict(rows[held_out]) - y) ** 2)))
     probabilities = learner.predict_proba(rows[held_out])
+    if table.task == "labels":
+        return compute_label_loss(y, probabilities)
     return _log_loss(learner.classes_, probabilities, y, table.weights_of(held_out))
 
 
@@ -266,6 +273,8 @@ def measure_majority(table: EncodedTable, folds: list[Fold]) -> Trial:
         y, targets = table.y[train], table.y[held_out]
         if table.task == "numbers":
             losses.append(float(np.sqrt(np.mean((targets - y.mean()) ** 2))))
+        elif table.task == "labels":
+            losses.append(compute_label_loss(targets, np.tile(y.mean(axis=0), (len(targets), 1))))
         else:
             classes, codes = np.unique(y, return_inverse=True)
             totals = np.bincount(codes, weights=table.weights_of(train))

@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, _fit_context
+from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import Pipeline
 from sklearn.utils import ClassifierTags, RegressorTags
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -25,6 +26,7 @@ from unkernel.engines import RecordClassifier, compile
 from unkernel.learners.targets import compute_class_weights
 from unkernel.records import RecordEncoder
 from unkernel.selection.candidates import Family, list_families
+from unkernel.selection.labels import check_labels, read_labels
 from unkernel.selection.search import Deadline, EncodedTable, Trial, fit, scale_cost, search
 from unkernel.selection.targets import TASKS, Task, check_classes, check_targets, check_variety, find_task
 from unkernel.selection.updates import update_learner
@@ -50,10 +52,11 @@ class TableEstimator(BaseEstimator):  # type: ignore[misc]
 
     Parameters
     ----------
-    task : {"auto", "classes", "numbers"}, default="auto"
+    task : {"auto", "classes", "numbers", "labels"}, default="auto"
         Kind of prediction. With "auto", numbers with fractions and integers with more than 20 different
-        values are predicted as numbers; all other targets are predicted as classes. scikit-learn treats the
-        estimator as a classifier or a regressor if the task is set, or after a fit.
+        values are predicted as numbers, and lists of labels, or several columns of 0 and 1, as several labels
+        per record; all other targets are predicted as classes. scikit-learn treats the estimator as a
+        classifier or a regressor if the task is set, or after a fit.
     kinds : dict, default=None
         The kinds of some columns, as for :class:`RecordEncoder`; the kinds of all others are inferred.
     min_count : int, default=None
@@ -78,10 +81,10 @@ class TableEstimator(BaseEstimator):  # type: ignore[misc]
 
     Attributes
     ----------
-    task_ : {"classes", "numbers"}
+    task_ : {"classes", "numbers", "labels"}
         Kind of prediction.
     classes_ : ndarray of shape (n_classes,)
-        The class labels, if classes are predicted.
+        The class labels, if classes or labels are predicted.
     trials_ : list of Trial
         The measured models, with their losses on held-out records.
     best_ : Trial
@@ -157,7 +160,7 @@ class TableEstimator(BaseEstimator):  # type: ignore[misc]
         ----------
         X : DataFrame, Arrow table, list of dicts, dict of columns, or array of shape (n_records, n_columns)
             Training records.
-        y : array-like of shape (n_records,)
+        y : array-like of shape (n_records,) or (n_records, n_labels), or list of lists of labels
             The targets.
 
         Returns
@@ -174,7 +177,7 @@ class TableEstimator(BaseEstimator):  # type: ignore[misc]
         ----------
         X : DataFrame, Arrow table, list of dicts, dict of columns, or array of shape (n_records, n_columns)
             Training records.
-        y : array-like of shape (n_records,)
+        y : array-like of shape (n_records,) or (n_records, n_labels), or list of lists of labels
             The targets.
         on_trial : callable
             Called with each :class:`~unkernel.selection.Trial`.
@@ -186,9 +189,7 @@ class TableEstimator(BaseEstimator):  # type: ignore[misc]
         """
         start = time.perf_counter()
         deadline = Deadline(self.max_seconds)
-        targets = check_targets(y, self.task)
-        check_variety(targets)
-        self.task_: Task = find_task(targets) if self.task == "auto" else self.task  # type: ignore[assignment]
+        targets, names = self._read_targets(y)
         weights = self._compute_class_weights(targets)
         encoders, table = self._encode(X, targets, weights)
         self.trials_ = search(
@@ -205,12 +206,26 @@ class TableEstimator(BaseEstimator):  # type: ignore[misc]
             )
         # Never choose the majority prediction: if the data have no signal, a model has almost no weights.
         self.best_ = min(self.trials_[1:], key=lambda trial: trial.loss)
-        self._set_pipeline(self._fit_best(encoders, table))
-        if self.task_ == "classes":
+        self._set_pipeline(self._fit_best(encoders, table, names))
+        if self.task_ != "numbers":
             self.classes_ = self.classifier_.classes_
         self.n_features_in_ = self.classifier_.n_features_in_
         self.seconds_ = time.perf_counter() - start
         return self
+
+    def _read_targets(self, y: Any) -> tuple[NDArray[Any], NDArray[Any] | None]:
+        """Choose the task; return the targets, and the names of the labels if records have several."""
+        labels = read_labels(y) if self.task in ("auto", "labels") else None
+        if labels is not None:
+            check_labels(labels)
+            self.task_: Task = "labels"
+            return labels.indicator, labels.names
+        if self.task == "labels":
+            raise ValueError("y must have a list of labels, or a row of 0 and 1, for each record")
+        targets = check_targets(y, self.task)
+        check_variety(targets)
+        self.task_ = find_task(targets) if self.task == "auto" else self.task  # type: ignore[assignment]
+        return targets, None
 
     def _set_pipeline(self, pipeline: Pipeline) -> None:
         self.pipeline_ = pipeline
@@ -239,6 +254,8 @@ class TableEstimator(BaseEstimator):  # type: ignore[misc]
             The updated estimator itself.
         """
         check_is_fitted(self, "classifier_")
+        if self.task_ == "labels":
+            raise ValueError("a model of several labels cannot be updated; fit it again")
         encoder, learner = (step for _, step in self.pipeline_.steps)
         targets = check_targets(y, self.task_)
         encoder = copy(encoder)
@@ -259,8 +276,8 @@ class TableEstimator(BaseEstimator):  # type: ignore[misc]
         """Return the weight of each class; None for equal weights."""
         if self.class_weight is None:
             return None
-        if self.task_ == "numbers":
-            raise ValueError("class_weight is for classes, and the target is predicted as numbers")
+        if self.task_ != "classes":
+            raise ValueError(f"class_weight is for classes, and the target is predicted as {self.task_}")
         classes, codes = np.unique(y, return_inverse=True)
         factors = compute_class_weights(self.class_weight, classes, codes.astype(np.int32), None)
         return dict(zip(classes.tolist(), factors, strict=True))
@@ -284,13 +301,20 @@ class TableEstimator(BaseEstimator):  # type: ignore[misc]
         table = EncodedTable(self.task_, divided, scale.fit_transform(X, y), y, class_weight)
         return {False: divide, True: scale}, table
 
-    def _fit_best(self, encoders: dict[bool, RecordEncoder], table: EncodedTable) -> Pipeline:
+    def _fit_best(
+        self, encoders: dict[bool, RecordEncoder], table: EncodedTable, names: NDArray[Any] | None
+    ) -> Pipeline:
         family = self.best_.family
         assert isinstance(family, Family)
         C = scale_cost(self.best_, len(table.y))
         options = {"class_weight": self.class_weight} if self.task_ == "classes" else {}
-        learner = family.make(C=C, n_jobs=self.n_jobs, random_state=0, updatable=self.updatable, **options)
+        is_updatable = self.updatable and self.task_ != "labels"
+        learner = family.make(C=C, n_jobs=self.n_jobs, random_state=0, updatable=is_updatable, **options)
+        if names is not None:
+            learner = OneVsRestClassifier(learner)
         fit(learner, table.rows_for(family), table.y)
+        if names is not None:
+            learner.classes_ = names  # instead of the numbers of the columns
         return Pipeline([("encoder", encoders[family.scales_numbers]), ("learner", learner)])
 
     # --- Answers --------------------------------------------------------------------------------------
@@ -305,8 +329,8 @@ class TableEstimator(BaseEstimator):  # type: ignore[misc]
 
         Returns
         -------
-        ndarray of shape (n_records,)
-            The predictions.
+        ndarray of shape (n_records,) or (n_records, n_labels)
+            The predictions. For several labels, 1 if a record has a label and 0 otherwise.
         """
         check_is_fitted(self, "classifier_")
         return self.classifier_.predict(X)
@@ -323,7 +347,7 @@ class TableEstimator(BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         ndarray of shape (n_records, n_classes)
-            The probabilities, in the order of ``classes_``.
+            The probabilities, in the order of ``classes_``; for several labels, the probability of each.
         """
         check_is_fitted(self, "classifier_")
         probabilities: NDArray[np.float64] = self.classifier_.predict_proba(X)
@@ -331,6 +355,8 @@ class TableEstimator(BaseEstimator):  # type: ignore[misc]
 
     def score(self, X: Any, y: Any) -> float:
         """Return the accuracy of predicted classes, or R squared of predicted numbers.
+
+        For several labels, the result is the share of records whose labels are all correct.
 
         Parameters
         ----------
@@ -344,7 +370,13 @@ class TableEstimator(BaseEstimator):  # type: ignore[misc]
         float
             The score.
         """
-        predicted, y = self.predict(X), np.asarray(y)
+        predicted = self.predict(X)
+        if self.task_ == "labels":
+            labels = read_labels(y, self.classes_)
+            if labels is None or labels.indicator.shape != predicted.shape:
+                raise ValueError("y must have a list of labels, or a row of 0 and 1, for each record")
+            return float((predicted == labels.indicator).all(axis=1).mean())
+        y = np.asarray(y)
         if self.task_ == "classes":
             return float(np.mean(predicted == y))
         return float(1 - np.sum((y - predicted) ** 2) / np.sum((y - np.mean(y)) ** 2))
@@ -380,6 +412,9 @@ class TableEstimator(BaseEstimator):  # type: ignore[misc]
         task = getattr(self, "task_", self.task)
         if task == "classes":
             tags.estimator_type, tags.classifier_tags = "classifier", ClassifierTags()
+        elif task == "labels":
+            tags.estimator_type, tags.classifier_tags = "classifier", ClassifierTags(multi_label=True)
+            tags.target_tags.multi_output = True
         elif task == "numbers":
             tags.estimator_type, tags.regressor_tags = "regressor", RegressorTags()
         tags.input_tags.allow_nan = tags.input_tags.string = tags.input_tags.categorical = True

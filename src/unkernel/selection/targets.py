@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import column_or_1d
 
-Task = Literal["classes", "numbers"]
-TASKS = ("auto", "classes", "numbers")
+Task = Literal["classes", "numbers", "labels"]
+TASKS = ("auto", "classes", "numbers", "labels")
 MAX_CLASSES = 1000
 MAX_NUMBER_CLASSES = 20  # integers with more different values are predicted as numbers, not as classes
 
@@ -32,9 +32,7 @@ def check_targets(y: Any, task: str) -> NDArray[Any]:
         targets = np.asarray(y)
     except ValueError:  # lists of different lengths
         raise ValueError(
-            "y must have one dimension; for several labels per record, make columns of them with "
-            "MultiLabelBinarizer, and fit make_pipeline(RecordEncoder(), "
-            "OneVsRestClassifier(PolyLogisticRegression()))"
+            "y must have one dimension; use task='labels' if records have several labels"
         ) from None
     if targets.ndim == 2 and targets.shape[1] == 1 and not isinstance(y, list | tuple):  # lists may be labels
         targets = column_or_1d(targets, warn=True)
@@ -76,7 +74,7 @@ def _convert_objects(targets: NDArray[Any]) -> NDArray[Any]:
             raise ValueError(f"y[{row}] is missing: leave out records without a target")
         if isinstance(value, list | tuple | set):
             raise ValueError(
-                f"y[{row}] is a {type(value).__name__}: fit one estimator per label if records have several"
+                f"y[{row}] is a {type(value).__name__}: use task='labels' if records have several labels"
             )
     if all(isinstance(value, Decimal | Fraction) for value in targets):
         return targets.astype(np.float64)
