@@ -70,8 +70,9 @@ column per label or output, with scikit-learn's answers; `predict_one` returns a
 answer with a list of labels, explanations are asked for by label, and the names are stored in the file.
 
 Chains (`ClassifierChain`, `RegressorChain`) are refused, because each of their estimators needs the
-predictions of the ones before it. `unkernel evaluate`, `unkernel report` and losses of shuffled columns are
-for one target; `fast.score(X, Y)` is scikit-learn's.
+predictions of the ones before it. `unkernel report`, updates and losses of shuffled columns are for one
+target, and `unkernel evaluate` is for one target or [labels from a file](tables.md#several-labels);
+`fast.score(X, Y)` is scikit-learn's.
 """
 OUTPUTS_EXAMPLE = """
 ```python
@@ -139,7 +140,7 @@ $ unkernel predict topics.uk articles.jsonl -o -
 {"prediction": ["long", "politics"]}
 articles.jsonl
   records       1
-  accuracy      not known: the model predicts several labels or values for each row
+  accuracy      not known: the records have no column that is known as the target
   scoring       2,099 records/s (0.00 s)
   with reading  65 records/s (0.01 s to read)
 $ unkernel predict topics.uk articles.jsonl -o answers.csv --probability --quiet

@@ -10,10 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.metrics import accuracy_score, f1_score, precision_score, recall_score
 from sklearn.model_selection import FixedThresholdClassifier
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.multioutput import MultiOutputClassifier
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MultiLabelBinarizer
 
 import unkernel
 from unkernel import PolySVC, RecordEncoder
@@ -98,8 +100,11 @@ def test_predictions_as_json_lines_and_plain_lines(run, models, files, tmp_path)
     assert lines.read_text().splitlines() == [
         " ".join(row) for row in models["outputs"].predict(RECORDS).tolist()
     ]
-    result = run("predict", files["labels"], files["data"], "-o", lines, "--force").out
-    assert "the model predicts several labels or values for each row" in result
+    for name, note in (
+        ("labels", "the records have no column that is known as the target"),
+        ("outputs", "the model predicts several labels or values for each row"),
+    ):
+        assert note in run("predict", files[name], files["data"], "-o", lines, "--force").out
 
 
 def test_explain(run, models, files):
@@ -141,7 +146,7 @@ def test_many_outputs_are_listed_in_part(run, tmp_path):
 
 def test_what_one_target_needs_is_refused(run, files, tmp_path):
     for command in (
-        ["evaluate", files["labels"], files["data"]],
+        ["evaluate", files["outputs"], files["data"]],
         ["report", files["labels"], "--test", files["data"], "-o", tmp_path / "report.html"],
     ):
         assert "several labels or values" in run(*command).error()
@@ -152,6 +157,75 @@ def test_what_one_target_needs_is_refused(run, files, tmp_path):
     assert unkernel.load(compiled_again).predict_one(RECORDS[0]) == ["Nara", "new"]
     message = run("compile", files["outputs"], "-o", tmp_path / "x.uk", "--decision-threshold", "0.3").error()
     assert "two classes" in message
+
+
+def write_tags(path: Path, count: int, seed: int) -> list[list[str]]:
+    """Write records with a list of labels; return the lists."""
+    rng = np.random.default_rng(seed)
+    tags = []
+    with path.open("w") as file:
+        for _ in range(count):
+            age, town = int(rng.integers(20, 70)), str(rng.choice(["Nara", "Kobe"]))
+            found = {"old": age > 45, "by the sea": town == "Kobe"}
+            tags.append([name for name, is_set in found.items() if is_set != (rng.random() < 0.05)])
+            file.write(json.dumps({"age": age, "town": town, "tags": tags[-1]}) + "\n")
+    return tags
+
+
+def test_a_target_of_lists_is_learned_as_labels(run, tmp_path):
+    train, test, model = tmp_path / "train.jsonl", tmp_path / "test.jsonl", tmp_path / "tags.uk"
+    write_tags(train, 150, 0)
+    gold = write_tags(test, 60, 1)
+    trained = run("train", train, "--target", "tags", "-o", model, "--test", test, "--json").json
+    assert (trained["task"], trained["labels"], trained["target"]) == (
+        "labels",
+        ["by the sea", "old"],
+        "tags",
+    )
+    fast = unkernel.load(model)
+    binarizer = MultiLabelBinarizer(classes=fast.classes_)
+    truth = binarizer.fit_transform(gold)
+    records = [json.loads(line) for line in test.read_text().splitlines()]
+    predicted = fast.predict(records)
+    accuracy, f1 = accuracy_score(truth, predicted), f1_score(truth, predicted, average="micro")
+    assert accuracy > 0.7
+    for measured in (trained["test"], run("evaluate", model, test, "--json").json):
+        assert measured["accuracy"] == pytest.approx(accuracy)
+        assert measured["f1"] == pytest.approx(f1)
+        assert measured["precision"] == pytest.approx(precision_score(truth, predicted, average="micro"))
+        assert measured["recall"] == pytest.approx(recall_score(truth, predicted, average="micro"))
+    text = run("train", train, "--target", "tags", "-o", model, "--test", test, "--force").out
+    assert "tags, predicted as labels" in text and "of all labels together" in text
+    explained = run("explain", model, test, "--row", "2", "--json").json
+    assert explained["label"] == gold[2]
+    assert "classes" not in run("inspect", model).out
+    message = run("train", train, "--target", "tags", "-o", model, "--threshold", "0.3", "--force").error()
+    assert "--threshold is for two classes, not for labels" in message
+    assert (
+        "a label is a string or a number"
+        in run("train", "logistic", train, "--target", "tags", "-o", tmp_path / "x.uk").error()
+    )
+    message = run("update", model, test, "-o", tmp_path / "x.uk").error()
+    assert "a model of several labels or outputs cannot be updated" in message
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ('{"age": 3, "tags": "old"}', "151: column 'tags': other records have a list of labels"),
+        ('{"age": 3, "tags": null}', "151: column 'tags': other records have a list of labels"),
+        ('{"age": 3, "tags": ["old", 1.5]}', "151: column 'tags': a label in a list is a string or a whole"),
+        ('{"age": 3, "tags": ["\\ud800"]}', "151: column 'tags': the label has a lone surrogate"),
+        ('{"age": 3, "tags": [3]}', "labels must be all strings, or all whole numbers"),
+    ],
+    ids=["string", "null", "fraction", "surrogate", "types"],
+)
+def test_bad_lists_of_labels(run, tmp_path, line, message):
+    train = tmp_path / "train.jsonl"
+    write_tags(train, 150, 0)
+    with train.open("a") as file:
+        file.write(line + "\n")
+    assert message in run("train", train, "--target", "tags", "-o", tmp_path / "x.uk").error()
 
 
 def test_rows(run, tmp_path):

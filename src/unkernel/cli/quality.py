@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from unkernel.measures.class_measures import ACCURACY, F1, LOG_LOSS, PRECISION, 
 from unkernel.measures.predictions import Examples, ScoredExamples
 from unkernel.measures.value_measures import ABSOLUTE, R_SQUARED, ROOT_SQUARED, ValueMeasures
 from unkernel.models import Decision
+from unkernel.models.several_outputs import list_predictions
 
 Groups = NDArray[np.int64] | None
 Numbers = NDArray[np.float64]
@@ -93,6 +95,25 @@ def compare_classes(
     shares_of_two["roc_area"] = predictions.detection.curve().roc_area()
     result |= {name: None if math.isnan(value) else value for name, value in shares_of_two.items()}
     return result | {"positive_class": predictions.classes[predictions.positive]}
+
+
+def compare_labels(decision: Decision, scores: Numbers, labels: Sequence[list[Any]]) -> dict[str, Any]:
+    """Return the share of examples whose labels are all correct, and measures of all labels together.
+
+    Precision, recall and F1 count the labels of all examples; labels that the model does not know are missed.
+    """
+    predicted = list_predictions(decision, decision.choose(scores))
+    pairs = [(set(found), set(gold)) for found, gold in zip(predicted, labels, strict=True)]
+    n_shared = sum(len(found & gold) for found, gold in pairs)
+    n_found, n_gold = (sum(map(len, sets)) for sets in zip(*pairs, strict=True))
+    correct = sum(found == gold for found, gold in pairs)
+    return dict.fromkeys(CLASS_MEASURES) | {
+        "correct": correct,
+        "accuracy": correct / len(pairs),
+        "precision": n_shared / n_found if n_found else None,
+        "recall": n_shared / n_gold if n_gold else None,
+        "f1": 2 * n_shared / (n_found + n_gold) if n_found + n_gold else None,
+    }
 
 
 def _explain_unknown(decision: Decision, labels: NDArray[Any] | None, unit: str) -> str | None:

@@ -117,6 +117,8 @@ def update_classifier(
     """
     if not isinstance(min_count, Integral) or min_count < 1:
         raise ValueError(f"min_count must be a positive integer, got {min_count!r}")
+    if classifier.decision.outputs:
+        raise ValueError("a model of several labels or outputs cannot be updated; train it again")
     threads = thread_count(n_jobs)
     learner = make_learner(classifier.classifier)
     targets = check_targets(y, "classes" if len(classifier.decision.classes) else "numbers")

@@ -135,6 +135,8 @@ def _open_model(path: Path) -> OpenedRecords:
         raise ValueError(f"{path}: not a model of records; unkernel train FILE --target COLUMN makes one")
     opened = open_record_model(path)
     check_records(opened)
+    if opened.classifier.decision.outputs:
+        raise ValueError(f"{path}: a model of several labels or outputs cannot be updated; train it again")
     try:
         make_learner(opened.classifier.classifier)
     except ValueError as error:

@@ -195,7 +195,11 @@ def read_labels(block: Block, target: str | None) -> np.ndarray[Any, Any] | None
 
 
 def to_labels(values: list[Any]) -> np.ndarray[Any, Any]:
-    """Return labels as numbers if all are numbers, else as strings."""
+    """Return labels as numbers if all are numbers, else as strings; lists of labels are not changed."""
+    if values and all(isinstance(value, list) for value in values):
+        lists = np.empty(len(values), dtype=object)
+        lists[:] = values
+        return lists
     if all(isinstance(value, (int, float)) for value in values):
         return class_labels(np.array(values))
     return np.array([str(value) for value in values])

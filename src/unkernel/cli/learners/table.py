@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from numpy.typing import NDArray
+from sklearn.multiclass import OneVsRestClassifier
 
 from unkernel.cli.inputs.labelled_files import class_labels
 from unkernel.cli.inputs.models import describe_threshold
@@ -35,7 +36,9 @@ from unkernel.cli.learners.record_training import (
 from unkernel.cli.learners.regression import RegressionLearner
 from unkernel.cli.learners.training_run import Request, describe_run
 from unkernel.cli.output_files import check_different, check_model_output
+from unkernel.cli.quality import compare_labels
 from unkernel.cli.terminal.progress import Display
+from unkernel.data.rows.csr import canonical_rows
 from unkernel.records.files import TrainingTable, read_training
 from unkernel.records.files.training_table import check_columns
 from unkernel.selection import TableEstimator
@@ -44,9 +47,10 @@ from unkernel.selection.targets import check_targets, find_task
 HELP = """Train the right model of a table: look at its columns, compare models, and keep the best.
 
     DATA has records (CSV, TSV, JSON lines, Parquet), and --target names the column to predict. A target of
-    numbers with fractions, or of more than 20 different integers, is predicted as a number, any other target
-    as a class. A linear model, sums over columns, polynomials and models of pairs of columns are compared on
-    records that are held out. The word table may be left out.
+    numbers with fractions, or of more than 20 different integers, is predicted as a number, lists of strings
+    (JSON lines, Parquet) as several labels per record, and any other target as a class. A linear model, sums
+    over columns, polynomials and models of pairs of columns are compared on records that are held out. The
+    word table may be left out.
 
     \b
     [dim]$[/dim] unkernel train adult.train.csv --target income -o income.uk --test adult.test.csv
@@ -75,6 +79,7 @@ def train_table(arguments: dict[str, Any], display: Display) -> dict[str, Any]:
         options.target,
         kinds=options.kinds,
         drop=options.drop,
+        lists=True,
         threads=request.threads,
     )
     if request.test is not None:
@@ -93,9 +98,12 @@ def train_table(arguments: dict[str, Any], display: Display) -> dict[str, Any]:
     if request.test is not None:
         tests = read_test(request.test, examples, options, request.threads, display)
     learner, fitted = _make_learner(estimator), estimator.pipeline_[-1]
+    model = estimator.classifier_.to_model()
+    if isinstance(fitted, OneVsRestClassifier):
+        fitted = fitted.estimator
     with display.show_attempts("compiling") as on_progress:
         classifier = compile_records(
-            set_threshold(fitted.to_model(), given),
+            set_threshold(model, given),
             examples,
             options,
             fitted,
@@ -127,6 +135,8 @@ def _check_threshold(given: dict[str, Any], task: str, labels: NDArray[Any], dat
     """Refuse a threshold for numbers, or for more than two classes, before any time is spent on training."""
     if read_threshold(given) is None:
         return
+    if labels.dtype.kind == "O":
+        raise ValueError(f"{describe_files(data)}: {name_option(given)} is for two classes, not for labels")
     if (find_task(check_targets(labels, task)) if task == "auto" else task) == "numbers":
         raise ValueError(
             f"{describe_files(data)}: {name_option(given)} is for two classes, and the target is predicted "
@@ -166,5 +176,23 @@ def _encode(
 
 def _make_learner(estimator: TableEstimator) -> Learner:
     kind = LogisticLearner if estimator.task_ == "classes" else RegressionLearner
+    if estimator.task_ == "labels":
+        kind = _make_label_learner(estimator)
     learner: Learner = adapt_to_records(kind)({})
     return learner
+
+
+def _make_label_learner(estimator: TableEstimator) -> type[LogisticLearner]:
+    """Return the learner that describes and measures a model of several labels."""
+
+    class LabelLearner(LogisticLearner):
+        def describe(self, fitted: Any) -> dict[str, Any]:
+            parameters = {name: getattr(fitted, name) for name in ("C", "tol", "degree", "penalty")}
+            labels = {"labels": estimator.classes_.tolist()}
+            return {"learner": type(fitted).__name__} | parameters | labels
+
+        def measure(self, fitted: Any, rows: Any) -> dict[str, Any]:
+            scores = estimator.classifier_.classifier.score_csr(canonical_rows(rows.X), 1)
+            return compare_labels(estimator.classifier_.decision, scores, rows.labels.tolist())
+
+    return LabelLearner

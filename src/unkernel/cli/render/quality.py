@@ -21,6 +21,8 @@ def class_facts(measures: dict[str, Any], unit: str = "row", prefix: str = "") -
             if measures[name] is not None
         ]
         of_class = f"of class {measures['positive_class']}"
+        if measures["positive_class"] is None:
+            of_class = "of all labels together"
         facts[f"{prefix}F1"] = f"{format_percent(measures['f1'])} {of_class} ({', '.join(parts)})"
     if measures["roc_area"] is not None:
         facts[f"{prefix}ROC area"] = format_percent(measures["roc_area"])

@@ -56,7 +56,7 @@ def print_training(learner: Any, result: dict[str, Any]) -> None:
 def print_table_training(result: dict[str, Any]) -> None:
     """Print the columns, the compared models, and the model that was kept."""
     print_columns(result["data"], result["columns"], result["target"])
-    predicts_classes = result["task"] == "classes"
+    predicts_classes = result["task"] != "numbers"
     numbers = map(number_column, ("C", "log loss" if predicts_classes else "RMSE", "time"))
     table = new_table("model", *numbers, name_column(""))
     for trial in _find_best_trials(result["trials"]):
@@ -71,8 +71,9 @@ def print_table_training(result: dict[str, Any]) -> None:
         )
     print_table("models, measured on records that were held out", table)
     other = "numbers" if predicts_classes else "classes"
+    change = "" if result["task"] == "labels" else f" (--as {other} changes that)"
     facts = {
-        "target": f"{result['target']}, predicted as {result['task']} (--as {other} changes that)",
+        "target": f"{result['target']}, predicted as {result['task']}{change}",
         "model": f"{result['model_family']}, C = {result['C']:g}, {format_size(result['model_bytes'])}",
     }
     facts |= threshold_facts(result)

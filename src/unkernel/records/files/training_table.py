@@ -37,6 +37,7 @@ class TrainingTable:
     columns : dict
         The values of each column: a list, or an array of float64 with NaN for missing numbers.
     labels : ndarray
+        One label per record, or an array of lists of labels.
     types : dict
         The type of each column, to use for further text files; see :mod:`unkernel.records.files.cells`.
     """
@@ -61,6 +62,7 @@ def read_training(
     kinds: Mapping[str, str],
     drop: Sequence[str],
     values: bool = False,
+    lists: bool = False,
     threads: int = 1,
 ) -> TrainingTable:
     """Read all records of one or several files, which must have the same columns.
@@ -77,6 +79,8 @@ def read_training(
         Columns to skip.
     values : bool, default=False
         Whether the labels are the values of a regression. Such values may be rounded to floats.
+    lists : bool, default=False
+        Whether each record may have a list of labels.
     threads : int
 
     Returns
@@ -95,7 +99,11 @@ def read_training(
     for name in kinds:
         if kinds[name] in _NUMBER_KINDS and types.get(name) == "string" and name in columns:
             _check_numbers(name, columns[name], blocks)
-    labels = _read_labels(target, columns.pop(target), blocks, values=values)
+    column = columns.pop(target)
+    if lists and any(isinstance(value, list) for value in column):
+        labels = _read_label_lists(target, column, blocks)
+    else:
+        labels = _read_labels(target, column, blocks, values=values)
     for name in columns:
         if types[name] == "string" and name not in kinds and first.stored_types is None:
             _warn_about_mixed_column(name, columns[name], blocks)
@@ -314,6 +322,21 @@ def _read_labels(target: str, column: Any, blocks: list[Block], *, values: bool)
     if values and types <= {int, float}:
         return np.array(labels, dtype=np.float64)
     return np.array(labels if numeric else [str(label) for label in labels])
+
+
+def _read_label_lists(target: str, column: Any, blocks: list[Block]) -> NDArray[Any]:
+    """Return an array of lists of labels, which are strings or whole numbers."""
+    labels = np.empty(len(column), dtype=object)
+    for row, values in enumerate(column):
+        fault = "" if isinstance(values, list) else "other records have a list of labels"
+        for label in values if not fault else ():
+            if type(label) not in (str, int):
+                fault = "a label in a list is a string or a whole number"
+            fault = fault or _find_label_fault(label, _FIRST_LONG_INTEGER)
+        if fault:
+            raise _make_error_at(blocks, row, f"column {target!r}: {fault}")
+        labels[row] = values
+    return labels
 
 
 def _find_label_fault(label: Any, limit: float) -> str:
