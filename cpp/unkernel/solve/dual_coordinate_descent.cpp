@@ -16,6 +16,25 @@ constexpr double unit_of_rounding = 0x1p-53;
 
 double objective_of(const GapSums& sums) { return 0.5 * sums.squared_weights + sums.loss; }
 
+// Computes the exact gap of the rows [begin, end) with these scores, and wakes rows whose step would increase
+// the dual.
+template <class LossKind>
+GapSums certify_rows(const LossKind& loss, SweepState& state, std::span<const double> scores,
+                     std::int64_t begin, std::int64_t end) {
+  GapSums sums;
+  const double* targets = state.targets.empty() ? nullptr : state.targets.data();
+  for (std::int64_t i = begin; i < end; ++i) {
+    Coordinate& c = state.coordinates[static_cast<std::size_t>(i)];
+    const double f = scores[static_cast<std::size_t>(i)];
+    const double residual = targets == nullptr ? f : f - targets[i];
+    sums.gap += gap_term(loss, c, residual);
+    sums.loss += loss.loss(c.costs, residual);
+    sums.squared_weights += c.u * f;
+    if (slope_of_possible_move(loss, c, residual) > 0.0) c.asleep_until = 0;
+  }
+  return sums;
+}
+
 }  // namespace
 
 DualCoordinateDescent::DualCoordinateDescent(const RowPasses& rows, const Loss& loss, Coordinates coordinates,
@@ -75,8 +94,7 @@ void DualCoordinateDescent::sweep() {
   ++state_.epoch;
   collect_awake_rows();
   shuffle_neighbours(state_.random, state_.awake, shuffled_);
-  rows_.visit_awake_rows(loss_, state_);
-  rows_.revisit_busy_rows(loss_, state_);
+  rows_.sweep(loss_, state_);
 }
 
 // Makes one pass over all rows: computes the exact gap, and wakes every row whose step would increase the
@@ -85,9 +103,12 @@ GapSums DualCoordinateDescent::pass_over_all_rows() {
   constexpr std::int64_t grain = 4096;
   const std::int64_t blocks = (rows_.size() + grain - 1) / grain;
   std::vector<GapSums> block_sums(static_cast<std::size_t>(blocks));
+  std::vector<double> scores(static_cast<std::size_t>(rows_.size()));
   parallel_ranges(options_.threads, rows_.size(), grain, [&](std::int64_t begin, std::int64_t end) {
     state_.monitor.throw_if_stopped();
-    block_sums[static_cast<std::size_t>(begin / grain)] = rows_.certify(loss_, state_, begin, end);
+    rows_.dots(begin, end, state_.weights.data(), scores.data());
+    block_sums[static_cast<std::size_t>(begin / grain)] =
+        with_loss(loss_, [&](const auto& loss) { return certify_rows(loss, state_, scores, begin, end); });
   });
   reactivate_awake_rows();
   GapSums total;

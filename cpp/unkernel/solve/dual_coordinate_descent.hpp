@@ -41,6 +41,13 @@ namespace unkernel::solve {
 // multiplication over the entries of sparse rows.
 inline constexpr double block_speed = 8.0;
 
+// Sums over some of the rows.
+struct GapSums {
+  double gap = 0.0;
+  double loss = 0.0;
+  double squared_weights = 0.0;  // w'w = sum_i u_i f_i
+};
+
 class DualCoordinateDescent {
  public:
   // Updates `weights` in place. They must initially be the w of the u in `coordinates`; a cold start has w =

@@ -99,7 +99,7 @@ double LogisticDescent::dual_objective() const {
 void LogisticDescent::sweep() {
   std::iota(state_.order.begin(), state_.order.end(), 0);
   shuffle_neighbours(state_.random, state_.order, buffer_);
-  rows_.visit_logistic_rows(state_);
+  rows_.sweep(state_);
 }
 
 void LogisticDescent::scale_costs(double scale) {

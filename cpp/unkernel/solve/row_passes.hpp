@@ -31,13 +31,9 @@ class RowPasses {
   virtual void dots(std::int64_t begin, std::int64_t end, const double* weights, double* scores) const = 0;
   virtual void add(std::int64_t begin, std::int64_t end, const double* steps, double* weights) const = 0;
 
-  // Run the loops of dual coordinate descent (sweep.hpp).
-  virtual void visit_awake_rows(const Loss& loss, SweepState& state) const = 0;
-  virtual void revisit_busy_rows(const Loss& loss, SweepState& state) const = 0;
-  virtual GapSums certify(const Loss& loss, SweepState& state, std::int64_t begin,
-                          std::int64_t end) const = 0;
-  // Runs an epoch of dual coordinate descent for the logistic loss (logistic_sweep.hpp).
-  virtual void visit_logistic_rows(LogisticState& state) const = 0;
+  // Run an epoch of dual coordinate descent (sweep.hpp, logistic_sweep.hpp).
+  virtual void sweep(const Loss& loss, SweepState& state) const = 0;
+  virtual void sweep(LogisticState& state) const = 0;
 
   // --- Supported by some views only ---
 
@@ -78,23 +74,14 @@ class PassesOver final : public RowPasses {
     }
   }
 
-  void visit_awake_rows(const Loss& loss, SweepState& state) const override {
+  void sweep(const Loss& loss, SweepState& state) const override {
     with_loss(loss, [&]<class LossKind>(const LossKind&) {
-      RowSweep<LossKind, Rows>(loss, rows_, state).visit_awake_rows();
+      RowSweep<LossKind, Rows> sweep(loss, rows_, state);
+      sweep.visit_awake_rows();
+      sweep.revisit_busy_rows();
     });
   }
-  void revisit_busy_rows(const Loss& loss, SweepState& state) const override {
-    with_loss(loss, [&]<class LossKind>(const LossKind&) {
-      RowSweep<LossKind, Rows>(loss, rows_, state).revisit_busy_rows();
-    });
-  }
-  GapSums certify(const Loss& loss, SweepState& state, std::int64_t begin, std::int64_t end) const override {
-    return with_loss(loss, [&]<class LossKind>(const LossKind&) {
-      return RowSweep<LossKind, Rows>(loss, rows_, state).certify(begin, end);
-    });
-  }
-
-  void visit_logistic_rows(LogisticState& state) const override {
+  void sweep(LogisticState& state) const override {
     LogisticSweep<Rows> sweep(rows_, state);
     sweep.visit_rows();
     sweep.revisit_busy_rows();

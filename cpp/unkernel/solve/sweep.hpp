@@ -47,13 +47,6 @@ struct SweepState {
   double dual_objective = 0.0;
 };
 
-// Sums over some of the rows.
-struct GapSums {
-  double gap = 0.0;
-  double loss = 0.0;
-  double squared_weights = 0.0;  // w'w = sum_i u_i f_i
-};
-
 template <class LossKind>
 double gap_term(const LossKind& loss, const Coordinate& c, double residual) {
   return loss.loss(c.costs, residual) - loss.dual(c.costs, c.u) + c.u * residual;
@@ -145,21 +138,6 @@ class RowSweep {
       busy.resize(still_busy);
       state_.monitor.throw_if_stopped();
     }
-  }
-
-  // Computes the exact gap of the rows [begin, end), and wakes rows whose step would increase the dual.
-  GapSums certify(std::int64_t begin, std::int64_t end) {
-    GapSums sums;
-    for (std::int64_t i = begin; i < end; ++i) {
-      Coordinate& c = coordinates_[i];
-      const double f = rows_.dot(i, weights_);
-      const double residual = targets_ == nullptr ? f : f - targets_[i];
-      sums.gap += gap_term(loss_, c, residual);
-      sums.loss += loss_.loss(c.costs, residual);
-      sums.squared_weights += c.u * f;
-      if (slope_of_possible_move(loss_, c, residual) > 0.0) c.asleep_until = 0;
-    }
-    return sums;
   }
 
  private:
