@@ -368,8 +368,9 @@ nb::tuple list_columns(std::span<const std::int64_t> padded) {
 
 // Returns the largest contributions as pairs of columns and values, the sum of the others, and the number of
 // all contributions other than 0.
-nb::tuple list_largest(const RowContributions& contributions, const std::vector<std::size_t>& shown,
-                       std::optional<std::size_t> top) {
+using LargestListed = nb::typed<nb::tuple, nb::typed<nb::list, nb::any>, nb::any, std::size_t>;
+LargestListed list_largest(const RowContributions& contributions, const std::vector<std::size_t>& shown,
+                           std::optional<std::size_t> top) {
   const bool is_valid = !shown.empty() && shown.size() <= 2 &&
                         std::all_of(shown.begin(), shown.end(),
                                     [&](std::size_t score) { return score < contributions.scores(); });
@@ -381,7 +382,7 @@ nb::tuple list_largest(const RowContributions& contributions, const std::vector<
     listed.append(nb::make_tuple(list_columns(contributions.columns_of(i)),
                                  to_number_or_list(contributions.values_of(i))));
   }
-  return nb::make_tuple(listed, to_number_or_list(largest.rest), largest.count);
+  return LargestListed(nb::make_tuple(listed, to_number_or_list(largest.rest), largest.count));
 }
 
 void bind_contributions(nb::module_& module) {
