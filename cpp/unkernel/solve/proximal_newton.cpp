@@ -195,6 +195,7 @@ double ProximalNewton::search_line(const Model& model) {
   }
   if (!(slope < 0.0)) return 0.0;
   const double loss_before = loss_.value(scores_);
+  const double rounding = 0x1p-50 * objective_;  // about that of the differences below
   double length = 1.0;
   for (int halving = 0; halving < most_halvings; ++halving, length *= 0.5) {
     double penalty = 0.0;
@@ -203,7 +204,7 @@ double ProximalNewton::search_line(const Model& model) {
     }
     const double change =
         penalty - penalty_before + loss_.value_along(scores_, direction, length) - loss_before;
-    if (change > sufficient_decrease * length * slope) continue;
+    if (change > sufficient_decrease * length * slope + rounding) continue;
     for (std::size_t k = 0; k < model.columns.size(); ++k) {
       weights_[model.outputs[k]][static_cast<std::size_t>(model.columns[k])] =
           model.weights[k] + length * model.steps[k];
