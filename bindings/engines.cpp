@@ -315,6 +315,17 @@ void bind_probabilities(nb::module_& module) {
         return to_numpy(std::move(probabilities));
       },
       nb::arg("exponents"));
+  module.def("logarithm_of_one", &natural_logarithm, nb::arg("number"));
+  module.def("exponential_of_one", &finite_exponential, nb::arg("exponent"));
+  module.def(
+      "finite_exponentials",
+      [](const Array<double>& exponents) {
+        std::vector<double> powers(exponents.size());
+        std::transform(exponents.data(), exponents.data() + exponents.size(), powers.begin(),
+                       finite_exponential);
+        return to_numpy(std::move(powers));
+      },
+      nb::arg("exponents"));
 }
 
 // --- Contributions to the scores of a row ----------------------------------------------------------------

@@ -59,12 +59,15 @@ Storage read_storage(const Options& options) {
 }
 
 bool is_logistic(const Options& python_options) { return python_options.text("loss") == "logistic"; }
+bool is_likelihood(const Options& python_options) {
+  return is_logistic(python_options) || python_options.text("loss") == "poisson";
+}
 
 poly::TrainOptions read_train_options(const Options& python_options, const kernels::FeatureMap& map,
                                       std::vector<double>&& class_weights) {
   return {map,
-          is_logistic(python_options) ? solve::Loss::hinge
-                                      : find_value(losses, python_options.text("loss"), "loss must be"),
+          is_likelihood(python_options) ? solve::Loss::hinge
+                                        : find_value(losses, python_options.text("loss"), "loss must be"),
           python_options.real("C"),
           std::move(class_weights),
           read_storage(python_options),
@@ -89,18 +92,31 @@ Trained train(const DistinctRows& examples, const poly::TrainOptions& options, b
   return trained;
 }
 
+void check_targets(const DistinctRows& examples, std::size_t targets) {
+  const auto codes = static_cast<std::int32_t>(targets);
+  if (std::ranges::any_of(examples.labels, [&](const auto& label) { return label.code >= codes; }))
+    throw std::invalid_argument("there are fewer targets than codes");
+}
+
 // Trains regression with an epsilon-insensitive loss, which is squared if the loss of the options is.
 Trained train_regression(const DistinctRows& examples, poly::TrainOptions&& options, double epsilon,
                          const poly::Regression& regression, Array<std::uint64_t> start_hashes,
                          Array<double> start_duals, const OnProgress& on_progress) {
   options.loss = solve::Loss::insensitive(epsilon, options.loss.squared);
-  const auto codes = static_cast<std::int32_t>(regression.targets.size());
-  if (std::ranges::any_of(examples.labels, [&](const auto& label) { return label.code >= codes; })) {
-    throw std::invalid_argument("there are fewer targets than codes");
-  }
+  check_targets(examples, regression.targets.size());
   const poly::WarmStart start{view(start_hashes), view(start_duals)};
   return run_interruptibly(
       [&](Monitor& monitor) { return poly::train_regression(examples, options, regression, start, monitor); },
+      on_progress);
+}
+
+Trained train_poisson(const DistinctRows& examples, const poly::TrainOptions& options, Array<double> targets,
+                      Array<std::uint64_t> start_hashes, Array<double> start_duals,
+                      const OnProgress& on_progress) {
+  check_targets(examples, targets.size());
+  const poly::WarmStart start{view(start_hashes), view(start_duals)};
+  return run_interruptibly(
+      [&](Monitor& monitor) { return poly::train_poisson(examples, options, view(targets), start, monitor); },
       on_progress);
 }
 
@@ -134,10 +150,7 @@ struct OldArrays {
 };
 
 void check_targets(const DistinctRows& examples, const poly::SparseOptions& options) {
-  if (options.loss != poly::SparseLoss::squared_error) return;
-  const auto codes = static_cast<std::int32_t>(options.targets.size());
-  if (std::ranges::any_of(examples.labels, [&](const auto& label) { return label.code >= codes; }))
-    throw std::invalid_argument("there are fewer targets than codes");
+  if (poly::is_regression(options.loss)) check_targets(examples, options.targets.size());
 }
 
 Trained train_sparse(const DistinctRows& examples, const poly::SparseOptions& options,
@@ -393,6 +406,17 @@ void bind_poly(nb::module_& module) {
           nb::arg("options"), nb::kw_only(), nb::arg("feature_map"), nb::arg("targets"), nb::arg("epsilon"),
           nb::arg("below"), nb::arg("above"), nb::arg("start_hashes"), nb::arg("start_duals"),
           nb::arg("on_progress").none())
+      .def(
+          "train_poisson",
+          [](const DistinctRows& self, nb::object options, const kernels::FeatureMap& map,
+             Array<double> targets, Array<std::uint64_t> start_hashes, Array<double> start_duals,
+             const OnProgress& on_progress) {
+            Trained trained = train_poisson(self, read_train_options(Options(options), map, {}), targets,
+                                            start_hashes, start_duals, on_progress);
+            return make_solution(std::move(trained), static_cast<std::size_t>(self.rows()));
+          },
+          nb::arg("options"), nb::kw_only(), nb::arg("feature_map"), nb::arg("targets"),
+          nb::arg("start_hashes"), nb::arg("start_duals"), nb::arg("on_progress").none())
       .def(
           "train_sparse",
           [](const DistinctRows& self, nb::object options, const kernels::FeatureMap& map,

@@ -18,7 +18,8 @@ using Flags = Array<std::uint8_t>;
 
 constexpr Named<poly::SparseLoss> sparse_losses[] = {{"squared_hinge", poly::SparseLoss::squared_hinge},
                                                      {"logistic", poly::SparseLoss::logistic},
-                                                     {"squared_error", poly::SparseLoss::squared_error}};
+                                                     {"squared_error", poly::SparseLoss::squared_error},
+                                                     {"poisson", poly::SparseLoss::poisson}};
 
 std::unique_ptr<SparsePart> make_sparse_part(const poly::DistinctRows& rows, nb::object python_options,
                                              const kernels::FeatureMap& map,

@@ -10,6 +10,7 @@
 namespace {
 
 using unkernel::hyperbolic_tangent;
+using unkernel::natural_exponential;
 using unkernel::natural_logarithm;
 using unkernel::whole_power;
 
@@ -38,6 +39,21 @@ void test_tanh_is_exact_to_two_units_in_the_last_place() {
   CHECK(std::isnan(hyperbolic_tangent(std::nan(""))));
 }
 
+void test_exp_is_exact_to_two_units_in_the_last_place() {
+  unkernel::Random random(3);
+  for (const double largest : {1e-300, 1e-8, 1.0, 30.0, 708.0, 709.7}) {
+    for (int k = 0; k < 3001; ++k) {
+      const double x = largest * random.below(1'000'001) / 1e6;
+      CHECK(units_off(std::exp(static_cast<long double>(x)), natural_exponential(x)) <= 2.0);
+      CHECK(units_off(std::exp(static_cast<long double>(-x)), natural_exponential(-x)) <= 2.0);
+    }
+  }
+  CHECK(same_bits(natural_exponential(0.0), 1.0) && same_bits(natural_exponential(-0.0), 1.0));
+  CHECK(natural_exponential(710.0) == infinity && natural_exponential(infinity) == infinity);
+  CHECK(natural_exponential(-800.0) == 0.0 && natural_exponential(-infinity) == 0.0);
+  CHECK(std::isnan(natural_exponential(std::nan(""))));
+}
+
 void test_log_is_exact_to_two_units_in_the_last_place() {
   unkernel::Random random(2);
   for (const double largest : {1e-310, 1e-20, 1.0, 2.0, 1e4, 1e300}) {
@@ -60,6 +76,7 @@ void test_whole_powers_are_exact() {
 
 int main() {
   test_tanh_is_exact_to_two_units_in_the_last_place();
+  test_exp_is_exact_to_two_units_in_the_last_place();
   test_log_is_exact_to_two_units_in_the_last_place();
   test_whole_powers_are_exact();
   return 0;

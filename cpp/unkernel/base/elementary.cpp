@@ -1,10 +1,18 @@
 #include "unkernel/base/elementary.hpp"
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "unkernel/base/exponential.hpp"
 
 namespace unkernel {
+namespace {
+
+constexpr double high_part_of_ln2 = 0x1.62e42feep-1;  // 32 bits: its products with exponents are exact
+constexpr double low_part_of_ln2 = 0x1.a39ef35793c76p-33;
+
+}  // namespace
 
 double hyperbolic_tangent(double x) {
   const double size = std::abs(x);
@@ -21,10 +29,23 @@ double hyperbolic_tangent(double x) {
   return std::copysign((1.0 - shrunk) / (1.0 + shrunk), x);
 }
 
+double natural_exponential(double x) {
+  double power = x;
+  if (!(x > 0.0)) {
+    exponentials(1.0, &power, 1);
+    return power;
+  }
+  constexpr double least_infinite = 710.0;
+  if (x >= least_infinite) return std::numeric_limits<double>::infinity();
+  constexpr double per_ln2 = 0x1.71547652b82fep+0;
+  const double exponent = std::ceil(x * per_ln2);
+  power = std::min((x - exponent * high_part_of_ln2) - exponent * low_part_of_ln2, 0.0);
+  exponentials(1.0, &power, 1);
+  return std::ldexp(power, static_cast<int>(exponent));
+}
+
 double natural_logarithm(double x) {
   if (!(x > 0.0) || std::isinf(x)) return std::log(x);  // exact in every library
-  constexpr double ln2_high = 0x1.62e42feep-1;          // 32 bits: its products with exponents are exact
-  constexpr double ln2_low = 0x1.a39ef35793c76p-33;
   constexpr double half_root = 0x1.6a09e667f3bcdp-1;
   int exponent = 0;
   double mantissa = std::frexp(x, &exponent);
@@ -36,7 +57,7 @@ double natural_logarithm(double x) {
   const double s = (mantissa - 1.0) / (mantissa + 1.0);
   double series = 0.0;
   for (double odd = 25.0; odd > 1.0; odd -= 2.0) series = (series + 1.0 / odd) * (s * s);
-  return exponent * ln2_high + (2.0 * s + (2.0 * s * series + exponent * ln2_low));
+  return exponent * high_part_of_ln2 + (2.0 * s + (2.0 * s * series + exponent * low_part_of_ln2));
 }
 
 }  // namespace unkernel

@@ -1,4 +1,4 @@
-// Computes tanh, log and integer powers, with the same bits on every machine. C libraries differ in the last
+// tanh, exp, log and integer powers, with the same bits on every machine. C libraries differ in the last
 // digit, but scores must not depend on the machine.
 #pragma once
 
@@ -6,6 +6,10 @@ namespace unkernel {
 
 // Returns tanh(x), within 2 ulp of the exact result. NaN stays NaN.
 double hyperbolic_tangent(double x);
+
+// Returns exp(x), within 2 ulp of the exact result (denormal results: within the least positive number), and
+// infinity if it is too large. NaN stays NaN.
+double natural_exponential(double x);
 
 // Returns the natural logarithm of x, within 2 ulp of the exact result: -infinity for 0, NaN below.
 double natural_logarithm(double x);

@@ -1,11 +1,13 @@
-// Probabilities of scores. All code uses these functions, so that answers agree to the last bit on all
-// machines. The exponential is our own, since C libraries differ in the last digit.
+// Probabilities and means of scores. All code uses these functions, so that answers agree to the last bit on
+// all machines. The exponential is our own, since C libraries differ in the last digit.
 #pragma once
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <span>
 
+#include "unkernel/base/elementary.hpp"
 #include "unkernel/base/exponential.hpp"
 
 namespace unkernel {
@@ -27,6 +29,11 @@ inline void softmax(std::span<double> scores) {
   double total = 0.0;
   for (const double score : scores) total += score;
   for (double& score : scores) score /= total;
+}
+
+// Returns exp(score), or the largest finite number if that is less. NaN stays NaN.
+inline double finite_exponential(double score) {
+  return std::min(natural_exponential(score), std::numeric_limits<double>::max());
 }
 
 }  // namespace unkernel

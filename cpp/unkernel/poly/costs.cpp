@@ -1,7 +1,12 @@
 #include "unkernel/poly/costs.hpp"
 
+#include <algorithm>
+#include <cmath>
 #include <stdexcept>
 #include <utility>
+
+#include "unkernel/base/elementary.hpp"
+#include "unkernel/solve/poisson_term.hpp"
 
 namespace unkernel::poly {
 
@@ -35,6 +40,29 @@ std::unique_ptr<solve::ScoreLoss> squared_error_loss_of(const DistinctRows& exam
     rows.push_back({require_valid_cost(C * label.weight), target, epsilon});
   }
   return solve::squared_error_loss(std::move(rows));
+}
+
+PoissonCosts poisson_costs(const DistinctRows& examples, double C, std::span<const double> targets) {
+  PoissonCosts costs{std::vector<solve::Costs>(static_cast<std::size_t>(examples.rows())), 0.0};
+  for (std::int64_t i = 0; i < examples.rows(); ++i) {
+    solve::Costs& row = costs.rows[static_cast<std::size_t>(i)];
+    const auto costs_of_label = [&](const Label& label) {
+      const double cost = require_valid_cost(C * label.weight);
+      return solve::Costs{cost * targets[static_cast<std::size_t>(label.code)], cost};
+    };
+    for (const Label& label : examples.labels_of(i)) {
+      const solve::Costs of_label = costs_of_label(label);
+      row.positive += of_label.positive;
+      row.negative += of_label.negative;
+    }
+    if (!std::isfinite(row.positive / row.negative))
+      throw std::invalid_argument("the targets are too large for their mean: divide them by a number");
+    if (row.positive == 0.0 || examples.labels_of(i).size() == 1) continue;
+    const double best_score = natural_logarithm(row.positive / row.negative);
+    for (const Label& label : examples.labels_of(i))
+      costs.constant += std::max(solve::PoissonTerm::value(costs_of_label(label), best_score), 0.0);
+  }
+  return costs;
 }
 
 std::vector<solve::Costs> costs_against_rest(const DistinctRows& examples, const CostFactors& factors,

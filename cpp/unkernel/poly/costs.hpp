@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "unkernel/poly/distinct_rows.hpp"
@@ -32,6 +33,13 @@ std::vector<solve::Costs> costs_of_residuals(const DistinctRows& examples, doubl
 // Returns the squared error of regression; errors up to `epsilon` cost nothing.
 std::unique_ptr<solve::ScoreLoss> squared_error_loss_of(const DistinctRows& examples, double C,
                                                         const std::vector<double>& targets, double epsilon);
+
+// The costs of Poisson regression (solve/poisson_term.hpp) by row. A row has any number of targets.
+struct PoissonCosts {
+  std::vector<solve::Costs> rows;
+  double constant;  // the loss of the best score of each row
+};
+PoissonCosts poisson_costs(const DistinctRows& examples, double C, std::span<const double> targets);
 
 // Returns the logistic loss for two classes, and the softmax loss for more.
 std::unique_ptr<solve::ScoreLoss> logistic_loss_of(const DistinctRows& examples, const CostFactors& factors);

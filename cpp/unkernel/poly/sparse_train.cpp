@@ -121,7 +121,9 @@ class SparseProblem {
   // soon have no curvature.
   Effort effort_while_growing() const {
     constexpr std::size_t many_columns = 4096;
-    if (options_.loss != SparseLoss::logistic) return {2, solve::ProximalNewton::all_passes};
+    const bool has_exponentials =
+        options_.loss == SparseLoss::logistic || options_.loss == SparseLoss::poisson;
+    if (!has_exponentials) return {2, solve::ProximalNewton::all_passes};
     return working_.keys().size() < many_columns ? Effort{3, 3} : Effort{2, 4};
   }
 
@@ -229,8 +231,12 @@ void collect(std::vector<WeightEntry> entries, std::size_t scores, Trained& trai
 
 }  // namespace
 
+bool is_regression(SparseLoss loss) {
+  return loss == SparseLoss::squared_error || loss == SparseLoss::poisson;
+}
+
 std::size_t score_count(const SparseOptions& options) {
-  if (options.loss == SparseLoss::squared_error) return 1;
+  if (is_regression(options.loss)) return 1;
   return static_cast<std::size_t>(problem_count(static_cast<int>(options.class_weights.size())));
 }
 
@@ -238,6 +244,10 @@ std::unique_ptr<ScoreLoss> sparse_loss_of(const DistinctRows& examples, const Sp
                                           std::int64_t problem) {
   if (options.loss == SparseLoss::squared_error)
     return squared_error_loss_of(examples, options.C, options.targets, options.epsilon);
+  if (options.loss == SparseLoss::poisson) {
+    PoissonCosts costs = poisson_costs(examples, options.C, options.targets);
+    return solve::poisson_loss(std::move(costs.rows), costs.constant);
+  }
   const CostFactors factors{options.C, options.class_weights};
   if (options.loss == SparseLoss::logistic) return logistic_loss_of(examples, factors);
   return solve::squared_hinge_loss(costs_against_rest(examples, factors, problem));

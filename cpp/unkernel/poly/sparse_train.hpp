@@ -2,8 +2,8 @@
 //
 // Problem   min_w  sum_Tk [ l1 |w_Tk| + l2/2 w_Tk^2 ] + sum_i L_i(w'phi(x_i)),
 //           for the weight w_Tk of conjunction T in output k. L is the squared hinge, eq. (17) of Chang et
-//           al. 2010, the logistic loss, or the squared error. More than two classes are trained one against
-//           the rest (squared hinge), or jointly with softmax (logistic)
+//           al. 2010, the logistic loss, the squared error, or the Poisson loss. More than two classes are
+//           trained one against the rest (squared hinge), or jointly with softmax (logistic)
 // Method    a working set: the problem is solved on some conjunctions (proximal_newton.hpp). Then the
 //           conjunctions that violate their optimality condition most are added (conjunction_search.hpp), at
 //           most as many as already have weights. This repeats until the gap is certified. Conjunctions that
@@ -26,7 +26,7 @@
 
 namespace unkernel::poly {
 
-enum class SparseLoss { squared_hinge, logistic, squared_error };
+enum class SparseLoss { squared_hinge, logistic, squared_error, poisson };
 
 struct SparseOptions {
   kernels::FeatureMap map;
@@ -42,6 +42,9 @@ struct SparseOptions {
   std::uint64_t seed;
   int threads;
 };
+
+// Returns whether the loss has targets instead of classes.
+bool is_regression(SparseLoss loss);
 
 // Returns the number of scores of a model.
 std::size_t score_count(const SparseOptions& options);

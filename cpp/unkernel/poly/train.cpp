@@ -14,14 +14,14 @@
 #include "unkernel/solve/dual_coordinate_descent.hpp"
 #include "unkernel/solve/gram_rows.hpp"
 #include "unkernel/solve/kernel_newton.hpp"
-#include "unkernel/solve/logistic_descent.hpp"
+#include "unkernel/solve/likelihood_descent.hpp"
 
 namespace unkernel::poly {
 namespace {
 
 // How many numbers solvers store per row and problem.
-constexpr int duals_of_svm = 2;        // the dual variables and a copy
-constexpr int duals_of_logistic = 10;  // the vectors of a Newton step
+constexpr int duals_of_svm = 2;      // the dual variables and a copy
+constexpr int duals_of_newton = 10;  // the vectors of a Newton step
 
 MapOptions map_options(const TrainOptions& options) {
   return {options.map, options.storage, options.memory, options.threads};
@@ -270,34 +270,58 @@ Trained train_task(const DistinctRows& examples, const Task& task, const WarmSta
   } catch (const std::bad_alloc&) { throw refused_memory(estimate, storage, duals); }
 }
 
-// Trains two classes by dual coordinate descent, from the dual variables in `trained`. Returns early where
-// Newton's method is faster.
-solve::Outcome descend_to_logistic(const StoredRows& stored, const DistinctRows& examples,
-                                   const TrainOptions& options, Monitor& monitor, WeightVectors& vectors,
-                                   Trained& trained) {
-  const std::vector<solve::Costs> costs = costs_against_rest(examples, {options.C, options.class_weights}, 0);
+// A training task whose loss is a negative log-likelihood.
+struct LikelihoodTask {
+  solve::Likelihood likelihood;
+  std::size_t outputs;
+  std::vector<solve::Costs> costs;  // by row; with several outputs, there are none
+  double constant;                  // of the loss
+  std::unique_ptr<solve::ScoreLoss> loss;
+};
+
+LikelihoodTask logistic_task(const DistinctRows& examples, const TrainOptions& options) {
+  const CostFactors factors{options.C, options.class_weights};
+  const auto outputs =
+      static_cast<std::size_t>(problem_count(static_cast<int>(options.class_weights.size())));
+  std::vector<solve::Costs> costs;
+  if (outputs == 1) costs = costs_against_rest(examples, factors, 0);
+  return {solve::Likelihood::logistic, outputs, std::move(costs), 0.0, logistic_loss_of(examples, factors)};
+}
+
+LikelihoodTask poisson_task(const DistinctRows& examples, const TrainOptions& options,
+                            std::span<const double> targets) {
+  PoissonCosts costs = poisson_costs(examples, options.C, targets);
+  auto loss = solve::poisson_loss(costs.rows, costs.constant);
+  return {solve::Likelihood::poisson, 1, std::move(costs.rows), costs.constant, std::move(loss)};
+}
+
+// Trains a single output by dual coordinate descent, from the dual variables in `trained`. Returns early
+// where Newton's method is faster.
+solve::Outcome descend_to_likelihood(const StoredRows& stored, const LikelihoodTask& task,
+                                     const TrainOptions& options, Monitor& monitor, WeightVectors& vectors,
+                                     Trained& trained) {
   vectors[0] = LargeArray<double>(stored.dimension());
-  solve::LogisticDescent solver(stored.passes(), costs, trained.duals, vectors[0].span(),
-                                {options.tolerance, options.max_epochs, options.seed, options.threads},
-                                monitor);
+  solve::LikelihoodDescent solver(
+      stored.passes(), task.likelihood, task.costs, trained.duals, vectors[0].span(),
+      {options.tolerance, options.max_epochs, options.seed, options.threads, task.constant}, monitor);
   solve::Outcome outcome = solver.run({"training", 0, 1, 0, 0, 0, 1.0});
   trained.duals = solver.duals();
   return outcome;
 }
 
-// Trains any number of classes by Newton's method, from the dual variables in `trained`, and continues
+// Trains any number of outputs by Newton's method, from the dual variables in `trained`, and continues
 // `outcome`.
-void finish_by_newton(const StoredRows& stored, const DistinctRows& examples, const TrainOptions& options,
+void finish_by_newton(const StoredRows& stored, const LikelihoodTask& task, const TrainOptions& options,
                       Monitor& monitor, WeightVectors& vectors, Trained& trained, solve::Outcome& outcome) {
   const std::size_t outputs = vectors.size();
-  const auto count = static_cast<std::size_t>(examples.rows());
   const solve::RowPasses& rows = stored.passes();
-  const auto loss = logistic_loss_of(examples, {options.C, options.class_weights});
+  const auto count = static_cast<std::size_t>(rows.size());
+  const solve::ScoreLoss& loss = *task.loss;
   std::vector<double> coefficients(count * outputs);
   for (std::size_t i = 0; i < count; ++i) {
     for (std::size_t k = 0; k < outputs; ++k) coefficients[k * count + i] = trained.duals[i * outputs + k];
   }
-  solve::KernelNewton solver(rows, *loss, std::move(coefficients), stored.dimension(), monitor);
+  solve::KernelNewton solver(rows, loss, std::move(coefficients), stored.dimension(), monitor);
   const solve::Outcome finished =
       solver.run(options.tolerance, options.max_epochs - outcome.epochs, {"training", 0, 1, 0, 0, 0, 1.0});
   for (std::size_t k = 0; k < outputs; ++k) {
@@ -312,9 +336,37 @@ void finish_by_newton(const StoredRows& stored, const DistinctRows& examples, co
   // Recompute the objective from the weights: the solver uses only kernel values, and if these are huge, its
   // result may differ.
   outcome.dual_objective = finished.dual_objective;
-  outcome.objective = objective_at(vectors, rows, *loss, trained.duals);
+  outcome.objective = objective_at(vectors, rows, loss, trained.duals);
   outcome.converged = outcome.relative_gap() <= options.tolerance;
   outcome.history.note({outcome.epochs, outcome.objective, outcome.dual_objective});
+}
+
+Trained train_likelihood(const DistinctRows& examples, const LikelihoodTask& task,
+                         const TrainOptions& options, const WarmStart& start, Monitor& monitor) {
+  const std::size_t outputs = task.outputs;
+  const auto count = static_cast<std::size_t>(examples.rows());
+  const StorageEstimate estimate = estimate_storage(examples, options.map.degree, static_cast<int>(outputs));
+  if (options.map.degree == 1) check_weights(estimate, options.memory);
+  Trained trained;
+  trained.storage = options.map.degree == 1 ? Storage::on_the_fly
+                                            : choose_storage(options.storage, estimate, options.memory);
+  trained.duals.resize(count * outputs, 0.0);
+  for_each_warm_row(examples, start, outputs, [&](std::size_t i, std::span<const double> duals) {
+    std::ranges::copy(duals, trained.duals.begin() + static_cast<std::ptrdiff_t>(i * outputs));
+  });
+  monitor.report({"expanding", 0, 1, 0, 0, examples.rows(), 1.0});
+  const auto rows = store_rows(examples, map_options(options), trained.storage, SplitPlan{}, monitor);
+  trained.dimension = rows->dimension();
+  WeightVectors vectors(outputs);
+  solve::Outcome outcome;
+  if (outputs == 1) outcome = descend_to_likelihood(*rows, task, options, monitor, vectors, trained);
+  if (!outcome.converged && outcome.epochs < options.max_epochs) {
+    vectors = WeightVectors(outputs);
+    finish_by_newton(*rows, task, options, monitor, vectors, trained, outcome);
+  }
+  trained.outcomes.push_back(std::move(outcome));
+  static_cast<Conjunctions&>(trained) = conjunctions_of(*rows, vectors);
+  return trained;
 }
 
 }  // namespace
@@ -335,31 +387,15 @@ Trained train_logistic(const DistinctRows& examples, const TrainOptions& options
                        Monitor& monitor) {
   check_scale(options.map);
   const int problems = problem_count(static_cast<int>(options.class_weights.size()));
-  const auto outputs = static_cast<std::size_t>(problems);
-  const auto count = static_cast<std::size_t>(examples.rows());
-  check_duals(examples, problems, duals_of_logistic, options.memory);
-  const StorageEstimate estimate = estimate_storage(examples, options.map.degree, problems);
-  if (options.map.degree == 1) check_weights(estimate, options.memory);
-  Trained trained;
-  trained.storage = options.map.degree == 1 ? Storage::on_the_fly
-                                            : choose_storage(options.storage, estimate, options.memory);
-  trained.duals.resize(count * outputs, 0.0);
-  for_each_warm_row(examples, start, outputs, [&](std::size_t i, std::span<const double> duals) {
-    std::ranges::copy(duals, trained.duals.begin() + static_cast<std::ptrdiff_t>(i * outputs));
-  });
-  monitor.report({"expanding", 0, 1, 0, 0, examples.rows(), 1.0});
-  const auto rows = store_rows(examples, map_options(options), trained.storage, SplitPlan{}, monitor);
-  trained.dimension = rows->dimension();
-  WeightVectors vectors(outputs);
-  solve::Outcome outcome;
-  if (outputs == 1) outcome = descend_to_logistic(*rows, examples, options, monitor, vectors, trained);
-  if (!outcome.converged && outcome.epochs < options.max_epochs) {
-    vectors = WeightVectors(outputs);
-    finish_by_newton(*rows, examples, options, monitor, vectors, trained, outcome);
-  }
-  trained.outcomes.push_back(std::move(outcome));
-  static_cast<Conjunctions&>(trained) = conjunctions_of(*rows, vectors);
-  return trained;
+  check_duals(examples, problems, duals_of_newton, options.memory);
+  return train_likelihood(examples, logistic_task(examples, options), options, start, monitor);
+}
+
+Trained train_poisson(const DistinctRows& examples, const TrainOptions& options,
+                      std::span<const double> targets, const WarmStart& start, Monitor& monitor) {
+  check_scale(options.map);
+  check_duals(examples, 1, duals_of_newton, options.memory);
+  return train_likelihood(examples, poisson_task(examples, options, targets), options, start, monitor);
 }
 
 }  // namespace unkernel::poly

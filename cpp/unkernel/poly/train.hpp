@@ -68,4 +68,10 @@ Trained train_regression(const DistinctRows& examples, const TrainOptions& optio
 Trained train_logistic(const DistinctRows& examples, const TrainOptions& options, const WarmStart& start,
                        Monitor& monitor);
 
+// Trains l2-regularised Poisson regression on targets that are not negative. options.loss is ignored. The
+// duals are those of rows whose costs are p = C sum of weights times targets and q = C sum of weights
+// (solve/poisson_term.hpp).
+Trained train_poisson(const DistinctRows& examples, const TrainOptions& options,
+                      std::span<const double> targets, const WarmStart& start, Monitor& monitor);
+
 }  // namespace unkernel::poly

@@ -17,7 +17,7 @@ inline double decay(double x) {
   return x;
 }
 
-// Returns log(1 + x) for x >= 0, accurate to a few ulp: the last factor corrects the rounding of 1 + x.
+// Returns log(1 + x) for x > -1, accurate to a few ulp: the last factor corrects the rounding of 1 + x.
 inline double log_of_one_plus(double x) {
   const double sum = 1.0 + x;
   return sum == 1.0 ? x : natural_logarithm(sum) * (x / (sum - 1.0));

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "unkernel/solve/gram_rows.hpp"
-#include "unkernel/solve/logistic_sweep.hpp"
+#include "unkernel/solve/likelihood_sweep.hpp"
 #include "unkernel/solve/loss.hpp"
 #include "unkernel/solve/row_view.hpp"
 #include "unkernel/solve/sweep.hpp"
@@ -31,9 +31,9 @@ class RowPasses {
   virtual void dots(std::int64_t begin, std::int64_t end, const double* weights, double* scores) const = 0;
   virtual void add(std::int64_t begin, std::int64_t end, const double* steps, double* weights) const = 0;
 
-  // Run an epoch of dual coordinate descent (sweep.hpp, logistic_sweep.hpp).
+  // Run an epoch of dual coordinate descent (sweep.hpp, likelihood_sweep.hpp).
   virtual void sweep(const Loss& loss, SweepState& state) const = 0;
-  virtual void sweep(LogisticState& state) const = 0;
+  virtual void sweep(LikelihoodState& state) const = 0;
 
   // --- Supported by some views only ---
 
@@ -81,8 +81,8 @@ class PassesOver final : public RowPasses {
       sweep.revisit_busy_rows();
     });
   }
-  void sweep(LogisticState& state) const override {
-    LogisticSweep<Rows> sweep(rows_, state);
+  void sweep(LikelihoodState& state) const override {
+    LikelihoodSweep<Rows> sweep(rows_, state);
     sweep.visit_rows();
     sweep.revisit_busy_rows();
   }

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "unkernel/solve/logistic_term.hpp"
+#include "unkernel/solve/poisson_term.hpp"
 
 namespace unkernel::solve {
 namespace {
@@ -52,11 +53,12 @@ constexpr double nearly_zero = 1e-3;
 template <class Term, class Row = Costs>
 class OneScoreLoss : public ScoreLoss {
  public:
-  explicit OneScoreLoss(std::vector<Row> costs) : costs_(std::move(costs)) {}
+  explicit OneScoreLoss(std::vector<Row> costs, double constant = 0.0)
+      : costs_(std::move(costs)), constant_(constant) {}
 
   std::size_t rows() const override { return costs_.size(); }
   double value(std::span<const double> scores) const override {
-    double total = 0.0;
+    double total = constant_;
     for (std::size_t i = 0; i < costs_.size(); ++i) total += Term::value(costs_[i], scores[i]);
     return total;
   }
@@ -84,19 +86,20 @@ class OneScoreLoss : public ScoreLoss {
   }
   double value_along(std::span<const double> scores, std::span<const double> direction,
                      double step) const override {
-    double total = 0.0;
+    double total = constant_;
     for (std::size_t i = 0; i < costs_.size(); ++i)
       total += Term::value(costs_[i], scores[i] + step * direction[i]);
     return total;
   }
   double dual(std::span<const double> gradients, double scale) const override {
-    double total = 0.0;
+    double total = constant_;
     for (std::size_t i = 0; i < costs_.size(); ++i) total += Term::dual(costs_[i], -scale * gradients[i]);
     return total;
   }
 
  private:
   std::vector<Row> costs_;
+  double constant_;
 };
 
 class SoftmaxLoss : public ScoreLoss {
@@ -225,6 +228,10 @@ std::unique_ptr<ScoreLoss> squared_hinge_loss(std::vector<Costs> costs) {
 
 std::unique_ptr<ScoreLoss> logistic_loss(std::vector<Costs> costs) {
   return std::make_unique<OneScoreLoss<LogisticTerm>>(std::move(costs));
+}
+
+std::unique_ptr<ScoreLoss> poisson_loss(std::vector<Costs> costs, double constant) {
+  return std::make_unique<OneScoreLoss<PoissonTerm>>(std::move(costs), constant);
 }
 
 std::unique_ptr<ScoreLoss> softmax_loss(std::vector<std::int64_t> offsets, std::vector<ClassCost> costs,

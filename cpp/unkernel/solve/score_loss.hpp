@@ -10,13 +10,15 @@
 //   squared hinge   p max(1-f, 0)^2 + q max(1+f, 0)^2        g in loss.hpp
 //   logistic        p log(1+exp(-f)) + q log(1+exp(f))       g(u) = -(p-u) log s - (q+u) log(1-s),
 //                                                            s = (p-u)/(p+q)
+//   Poisson         q exp(f) - p f                           g(u) = r - r log(r/q),  r = p-u >= 0
 //   softmax         sum_k c_k (log sum_l exp(f_l) - f_k)     g(u) = -n sum_k s_k log s_k,
 //                                                            s_k = (c_k-u_k)/n, n = sum_k c_k
 //
 // t is a target, and errors up to e cost nothing. p, q and c_k are costs: p of an error or of the positive
-// class, q of the negative class, c_k of class k. A row represents all equal rows of any class, so it may
-// have several costs. Scores, gradients and curvatures are output-major: the number of row i and output k is
-// [k * rows + i].
+// class, q of the negative class, c_k of class k. With the Poisson loss, q is the cost of a row, and p is its
+// cost times its target; the minimum of the loss is subtracted (poisson_term.hpp). A row represents all equal
+// rows of any class, so it may have several costs. Scores, gradients and curvatures are output-major: the
+// number of row i and output k is [k * rows + i].
 #pragma once
 
 #include <cstdint>
@@ -44,7 +46,8 @@ class ScoreLoss {
   // and meets it at -f. Unlike the second derivative, it does not vanish if a row is far on the right side.
   virtual void wide_curvatures(std::span<const double> scores, std::size_t output,
                                std::span<double> curvature) const = 0;
-  // Computes an upper bound on the second derivative of each row.
+  // Computes an upper bound on the second derivative of each row. The Poisson loss has none; its curvature is
+  // large enough for steps that are not too long.
   virtual void largest_curvatures(std::span<double> curvature) const = 0;
   // Computes the vectors a_i of all rows, row-major. The Hessian of row i in its scores is diag(a_i) - a_i
   // a_i' / n_i, where n_i is the sum of a_i.
@@ -67,6 +70,9 @@ std::unique_ptr<ScoreLoss> squared_error_loss(std::vector<CostOfError> rows);
 // Return the losses of rows with one pair of costs each.
 std::unique_ptr<ScoreLoss> squared_hinge_loss(std::vector<Costs> costs);
 std::unique_ptr<ScoreLoss> logistic_loss(std::vector<Costs> costs);
+
+// Returns the Poisson loss of rows with one pair of costs each, plus a constant.
+std::unique_ptr<ScoreLoss> poisson_loss(std::vector<Costs> costs, double constant);
 
 struct ClassCost {
   std::int32_t code;

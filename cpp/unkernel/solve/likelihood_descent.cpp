@@ -1,4 +1,4 @@
-#include "unkernel/solve/logistic_descent.hpp"
+#include "unkernel/solve/likelihood_descent.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -7,7 +7,6 @@
 
 #include "unkernel/base/elementary.hpp"
 #include "unkernel/base/parallel.hpp"
-#include "unkernel/solve/logistic_term.hpp"
 #include "unkernel/solve/neighbour_order.hpp"
 
 namespace unkernel::solve {
@@ -15,7 +14,7 @@ namespace {
 
 constexpr std::int64_t rows_at_once = 4096;  // in passes over all rows
 
-struct LogisticSums {
+struct LikelihoodSums {
   double loss = 0.0;
   double dual = 0.0;             // sum of g_i(u_i)
   double squared_weights = 0.0;  // w'w = sum_i u_i f_i
@@ -23,15 +22,19 @@ struct LogisticSums {
 
 }  // namespace
 
-LogisticDescent::LogisticDescent(const RowPasses& rows, std::span<const Costs> costs,
-                                 std::span<const double> start, std::span<double> weights,
-                                 const LogisticOptions& options, Monitor& monitor)
-    : rows_(rows), costs_(costs), options_(options), state_{{}, weights, monitor, Random(options.seed)} {
+LikelihoodDescent::LikelihoodDescent(const RowPasses& rows, Likelihood likelihood,
+                                     std::span<const Costs> costs, std::span<const double> start,
+                                     std::span<double> weights, const LikelihoodOptions& options,
+                                     Monitor& monitor)
+    : rows_(rows),
+      costs_(costs),
+      options_(options),
+      state_{likelihood, {}, weights, monitor, Random(options.seed)} {
   state_.coordinates.resize(costs.size());
   for (std::size_t i = 0; i < costs.size(); ++i) {
-    LogisticCoordinate& c = state_.coordinates[i];
+    LikelihoodCoordinate& c = state_.coordinates[i];
     c.costs = costs[i];
-    c.u = std::clamp(start[i], -c.costs.negative, c.costs.positive);
+    c.u = nearest_feasible(likelihood, c.costs, start[i]);
     c.curvature = rows_.squared_norm(static_cast<std::int64_t>(i));
     if (!std::isfinite(c.curvature)) {
       throw std::invalid_argument(
@@ -41,13 +44,13 @@ LogisticDescent::LogisticDescent(const RowPasses& rows, std::span<const Costs> c
   state_.order.resize(costs.size());
 }
 
-std::vector<double> LogisticDescent::duals() const {
+std::vector<double> LikelihoodDescent::duals() const {
   std::vector<double> duals;
-  for (const LogisticCoordinate& c : state_.coordinates) duals.push_back(c.u);
+  for (const LikelihoodCoordinate& c : state_.coordinates) duals.push_back(c.u);
   return duals;
 }
 
-void LogisticDescent::sum_weights() {
+void LikelihoodDescent::sum_weights() {
   std::ranges::fill(state_.weights, 0.0);
   const std::vector<double> u = duals();
   for (std::int64_t begin = 0; begin < rows_.size(); begin += rows_at_once) {
@@ -56,64 +59,80 @@ void LogisticDescent::sum_weights() {
   }
 }
 
-// Certifies the gap: sums over all rows, in blocks of fixed size, so that the result does not depend on the
-// number of threads.
-void LogisticDescent::certify(Outcome& outcome) {
+// Certifies the gap.
+void LikelihoodDescent::certify(Outcome& outcome) {
+  compute_objectives(outcome);
+  if (!std::isfinite(outcome.objective) && start_again()) compute_objectives(outcome);
+  if (!std::isfinite(outcome.objective)) {
+    throw std::invalid_argument("the objective is not finite: lower C or the sample weights");
+  }
+  outcome.converged = outcome.objective - outcome.dual_objective <= options_.tolerance * outcome.objective;
+  outcome.history.note({outcome.epochs, outcome.objective, outcome.dual_objective});
+}
+
+// Sets all variables to 0. Returns whether some variable was not 0.
+bool LikelihoodDescent::start_again() {
+  bool has_moved = false;
+  for (LikelihoodCoordinate& c : state_.coordinates) {
+    has_moved = has_moved || c.u != 0.0;
+    c.u = 0.0;
+  }
+  return has_moved;
+}
+
+// Sums over all rows, in blocks of fixed size, so that the result does not depend on the number of threads.
+void LikelihoodDescent::compute_objectives(Outcome& outcome) {
   sum_weights();
   std::vector<double> scores(state_.coordinates.size());
-  std::vector<LogisticSums> parts(static_cast<std::size_t>((rows_.size() + rows_at_once - 1) / rows_at_once));
+  std::vector<LikelihoodSums> parts(
+      static_cast<std::size_t>((rows_.size() + rows_at_once - 1) / rows_at_once));
   parallel_ranges(options_.threads, rows_.size(), rows_at_once, [&](std::int64_t begin, std::int64_t end) {
     state_.monitor.throw_if_stopped();
-    LogisticSums& sums = parts[static_cast<std::size_t>(begin / rows_at_once)];
+    LikelihoodSums& sums = parts[static_cast<std::size_t>(begin / rows_at_once)];
     rows_.dots(begin, end, state_.weights.data(), scores.data());
     for (std::int64_t i = begin; i < end; ++i) {
-      const LogisticCoordinate& c = state_.coordinates[static_cast<std::size_t>(i)];
+      const LikelihoodCoordinate& c = state_.coordinates[static_cast<std::size_t>(i)];
       const double f = scores[static_cast<std::size_t>(i)];
-      sums.loss += LogisticTerm::value(c.costs, f);
-      sums.dual += LogisticTerm::dual(c.costs, c.u);
+      sums.loss += loss_of(state_.likelihood, c.costs, f);
+      sums.dual += dual_of(state_.likelihood, c.costs, c.u);
       sums.squared_weights += c.u * f;
     }
   });
-  LogisticSums total;
-  for (const LogisticSums& part : parts) {
+  LikelihoodSums total;
+  for (const LikelihoodSums& part : parts) {
     total.loss += part.loss;
     total.dual += part.dual;
     total.squared_weights += part.squared_weights;
   }
-  outcome.objective = 0.5 * total.squared_weights + total.loss;
-  if (!std::isfinite(outcome.objective)) {
-    throw std::invalid_argument("the objective is not finite: lower C or the sample weights");
-  }
-  outcome.dual_objective = std::max(total.dual - 0.5 * total.squared_weights, 0.0);
-  outcome.converged = outcome.objective - outcome.dual_objective <= options_.tolerance * outcome.objective;
-  outcome.history.note({outcome.epochs, outcome.objective, outcome.dual_objective});
+  outcome.objective = options_.constant + 0.5 * total.squared_weights + total.loss;
+  outcome.dual_objective = options_.constant + std::max(total.dual - 0.5 * total.squared_weights, 0.0);
   state_.squared_weights = total.squared_weights;
 }
 
-double LogisticDescent::dual_objective() const {
+double LikelihoodDescent::dual_objective() const {
   double value = 0.0;
-  for (const LogisticCoordinate& c : state_.coordinates) value += LogisticTerm::dual(c.costs, c.u);
-  return value - 0.5 * state_.squared_weights;
+  for (const LikelihoodCoordinate& c : state_.coordinates) value += dual_of(state_.likelihood, c.costs, c.u);
+  return options_.constant + value - 0.5 * state_.squared_weights;
 }
 
-void LogisticDescent::sweep() {
+void LikelihoodDescent::sweep() {
   std::iota(state_.order.begin(), state_.order.end(), 0);
   shuffle_neighbours(state_.random, state_.order, buffer_);
   rows_.sweep(state_);
 }
 
-void LogisticDescent::scale_costs(double scale) {
+void LikelihoodDescent::scale_costs(double scale) {
   for (std::size_t i = 0; i < costs_.size(); ++i) {
     state_.coordinates[i].costs = {scale * costs_[i].positive, scale * costs_[i].negative};
   }
 }
 
 // Makes epochs with growing costs. Does nothing for a warm start.
-void LogisticDescent::grow_costs(Outcome& outcome, Progress& progress) {
+void LikelihoodDescent::grow_costs(Outcome& outcome, Progress& progress) {
   constexpr double largest_product = 64.0;  // largest mean of a row's costs times its kernel, at the start
   constexpr double growth = 4.0;            // factor of the costs in each epoch
   double products = 0.0;
-  for (const LogisticCoordinate& c : state_.coordinates) {
+  for (const LikelihoodCoordinate& c : state_.coordinates) {
     if (c.u != 0.0) return;
     products += (c.costs.positive + c.costs.negative) * c.curvature;
   }
@@ -130,7 +149,7 @@ void LogisticDescent::grow_costs(Outcome& outcome, Progress& progress) {
 
 // Returns whether the gap falls so slowly that Newton's method, which takes the time of about fifty epochs,
 // is likely to be faster.
-bool LogisticDescent::falls_too_slowly(double goal) const {
+bool LikelihoodDescent::falls_too_slowly(double goal) const {
   constexpr std::size_t compared = 10;  // epochs
   constexpr double most_epochs = 50.0;
   if (gaps_.size() <= 2 * compared) return false;
@@ -141,7 +160,7 @@ bool LogisticDescent::falls_too_slowly(double goal) const {
          most_epochs * natural_logarithm(before / gap);
 }
 
-void LogisticDescent::report(Progress& progress, const Outcome& outcome) {
+void LikelihoodDescent::report(Progress& progress, const Outcome& outcome) {
   progress.epoch = outcome.epochs;
   progress.active = rows_.size();
   progress.relative_gap = outcome.relative_gap();
@@ -150,7 +169,7 @@ void LogisticDescent::report(Progress& progress, const Outcome& outcome) {
   state_.monitor.report(progress);
 }
 
-Outcome LogisticDescent::run(Progress progress) {
+Outcome LikelihoodDescent::run(Progress progress) {
   Outcome outcome;
   certify(outcome);
   if (outcome.converged) return outcome;
