@@ -310,7 +310,7 @@ solve::Outcome descend_to_likelihood(const StoredRows& stored, const LikelihoodT
 }
 
 // Trains any number of outputs by Newton's method, from the dual variables in `trained`, and continues
-// `outcome`.
+// `outcome`. options.memory is for the matrices of Newton's method.
 void finish_by_newton(const StoredRows& stored, const LikelihoodTask& task, const TrainOptions& options,
                       Monitor& monitor, WeightVectors& vectors, Trained& trained, solve::Outcome& outcome) {
   const std::size_t outputs = vectors.size();
@@ -321,7 +321,8 @@ void finish_by_newton(const StoredRows& stored, const LikelihoodTask& task, cons
   for (std::size_t i = 0; i < count; ++i) {
     for (std::size_t k = 0; k < outputs; ++k) coefficients[k * count + i] = trained.duals[i * outputs + k];
   }
-  solve::KernelNewton solver(rows, loss, std::move(coefficients), stored.dimension(), monitor);
+  solve::KernelNewton solver(rows, loss, std::move(coefficients), stored.dimension(),
+                             {options.threads, options.memory}, monitor);
   const solve::Outcome finished =
       solver.run(options.tolerance, options.max_epochs - outcome.epochs, {"training", 0, 1, 0, 0, 0, 1.0});
   for (std::size_t k = 0; k < outputs; ++k) {
@@ -362,7 +363,11 @@ Trained train_likelihood(const DistinctRows& examples, const LikelihoodTask& tas
   if (outputs == 1) outcome = descend_to_likelihood(*rows, task, options, monitor, vectors, trained);
   if (!outcome.converged && outcome.epochs < options.max_epochs) {
     vectors = WeightVectors(outputs);
-    finish_by_newton(*rows, task, options, monitor, vectors, trained, outcome);
+    const double used = bytes_of(estimate, trained.storage) +
+                        bytes_of_duals(examples, static_cast<int>(outputs), duals_of_newton);
+    TrainOptions newton_options = options;
+    newton_options.memory = remaining_memory(options.memory, used);
+    finish_by_newton(*rows, task, newton_options, monitor, vectors, trained, outcome);
   }
   trained.outcomes.push_back(std::move(outcome));
   static_cast<Conjunctions&>(trained) = conjunctions_of(*rows, vectors);

@@ -34,12 +34,9 @@
 #include "unkernel/solve/normal_system.hpp"
 #include "unkernel/solve/row_passes.hpp"
 #include "unkernel/solve/sweep.hpp"
+#include "unkernel/solve/system_plan.hpp"
 
 namespace unkernel::solve {
-
-// How many multiplications in products of dense blocks (base/block_products.hpp) take as long as one
-// multiplication over the entries of sparse rows.
-inline constexpr double block_speed = 8.0;
 
 // Sums over some of the rows.
 struct GapSums {
@@ -118,14 +115,7 @@ class DualCoordinateDescent {
   // These functions are in second_order.cpp.
   Finish cheapest_finish();
   double cost_of_sweeps();
-  struct InteriorPointPlan {
-    bool over_columns = false;  // whether to use ColumnSystem instead of RowSystem
-    double bytes = 0.0;         // of its matrices, in memory
-    // The expected cost in multiplications. Infinite if the matrix is too large or the method was already
-    // tried.
-    double cost = 0.0;
-  };
-  InteriorPointPlan interior_point_plan() const;
+  SystemPlan interior_point_plan() const;  // its cost is that of all iterations
   void solve_by_interior_point();
 
   bool allows(Finish finish) const {

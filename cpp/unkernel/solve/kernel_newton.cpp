@@ -4,6 +4,8 @@
 #include <cmath>
 #include <utility>
 
+#include "unkernel/solve/system_plan.hpp"
+
 namespace unkernel::solve {
 namespace {
 
@@ -16,8 +18,9 @@ double dot(const std::vector<double>& a, const std::vector<double>& b) {
 }  // namespace
 
 KernelNewton::KernelNewton(const RowPasses& rows, const ScoreLoss& loss, std::vector<double> coefficients,
-                           std::size_t dimension, Monitor& monitor)
+                           std::size_t dimension, const MatrixLimits& limits, Monitor& monitor)
     : rows_(rows), loss_(loss), monitor_(monitor), u_(std::move(coefficients)), buffer_(dimension) {
+  if (loss.outputs() == 1 && rows.has_kernel()) limits_ = limits;
   f_ = kernel_times(u_);
   g_.resize(u_.size());
 }
@@ -122,11 +125,17 @@ std::vector<double> KernelNewton::multiply_by_curvature(const std::vector<double
 bool KernelNewton::step(std::vector<double> r, std::vector<double> Kr, double objective) {
   constexpr int most_rounds = 200;
   constexpr double accuracy = 0.1;
+  if (system_) {
+    if (step_by_factoring(r, objective)) return true;
+    system_.reset();  // rounding errors of the matrix are too large
+    limits_.reset();
+  }
   const std::vector<double> first_residual = r;
   std::vector<double> d(r.size(), 0.0), Kd(r.size(), 0.0), p = r, Kp = Kr;
   double size = dot(r, Kr);
   const double target_size = accuracy * accuracy * size;
-  for (int round = 0; round < most_rounds && size > target_size; ++round) {
+  int round = 0;
+  for (; round < most_rounds && size > target_size; ++round) {
     std::vector<double> Ap = multiply_by_curvature(Kp);
     for (std::size_t i = 0; i < p.size(); ++i) Ap[i] += p[i];
     const double curvature_along = dot(Kp, Ap);
@@ -145,7 +154,31 @@ bool KernelNewton::step(std::vector<double> r, std::vector<double> Kr, double ob
     }
     size = next;
   }
+  choose_system(round);
   return search_line(d, Kd, -dot(first_residual, Kd), objective);
+}
+
+// Makes the matrix for the next steps if factoring it takes less time than this number of rounds.
+void KernelNewton::choose_system(int rounds) {
+  if (!limits_) return;
+  const double cost_of_round = 4.0 * static_cast<double>(rows_.size()) * rows_.mean_map_size();
+  const SystemPlan plan = plan_system(rows_, {buffer_.data(), buffer_.size()}, limits_->memory);
+  if (plan.cost <= rounds * cost_of_round) system_ = make_system(rows_, plan, limits_->threads);
+}
+
+// Makes a Newton step by factoring the matrix. Returns whether the objective fell.
+bool KernelNewton::step_by_factoring(const std::vector<double>& r, double objective) {
+  constexpr double least_curvature = 1e-200;  // the matrix over rows is divided by its root
+  std::vector<double> E(curvature_);
+  for (double& curvature : E) curvature = std::max(curvature, least_curvature);
+  system_->factor(E);
+  Change change = system_->solve(r);
+  if (change.u.empty()) {
+    change.u = r;
+    for (std::size_t i = 0; i < r.size(); ++i) change.u[i] -= E[i] * change.scores[i];
+  }
+  const std::vector<double> Kd = kernel_times(change.u);
+  return search_line(change.u, Kd, -dot(r, Kd), objective);
 }
 
 bool KernelNewton::search_line(const std::vector<double>& d, const std::vector<double>& Kd, double slope,

@@ -6,7 +6,9 @@
 //           rows with this vector. The kernel matrix K is never formed.
 // Step      (I + DK) d = -(u + L'(f)), with D the Hessian of the loss in the scores, solved by conjugate
 //           gradients in the inner product a'Kb, in which I + DK is symmetric; one pass per iteration. Then a
-//           backtracking line search.
+//           backtracking line search. With one output and no pull, a step may show that factoring a matrix
+//           over rows or columns takes less time than these iterations (system_plan.hpp). All later steps do
+//           that.
 // Stop      (P - D) / P <= tolerance, where P is the objective and D the dual objective at u = -L'(f):
 //           sum_i g_i(u_i) - 1/2 u'Ku.
 // Pull      With a pull, the penalty of weight j is 1/2 (w_j - m_j)^2 / s_j instead of w_j^2 / 2. Then
@@ -15,12 +17,15 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "unkernel/base/large_array.hpp"
 #include "unkernel/base/monitor.hpp"
 #include "unkernel/solve/dual_problem.hpp"
+#include "unkernel/solve/normal_system.hpp"
 #include "unkernel/solve/row_passes.hpp"
 #include "unkernel/solve/score_loss.hpp"
 
@@ -34,11 +39,17 @@ struct Pull {
   double constant;              // is added to the objective, so that a gap relative to it makes sense
 };
 
+// What the matrix of a Newton system may use.
+struct MatrixLimits {
+  int threads;
+  double memory;  // bytes; 0 for no limit
+};
+
 class KernelNewton {
  public:
   // `coefficients` is the initial u, output-major: one number per row for each output.
   KernelNewton(const RowPasses& rows, const ScoreLoss& loss, std::vector<double> coefficients,
-               std::size_t dimension, Monitor& monitor);
+               std::size_t dimension, const MatrixLimits& limits, Monitor& monitor);
   // Starts from u = 0, the weights m.
   KernelNewton(const RowPasses& rows, const ScoreLoss& loss, Pull pull, std::size_t dimension,
                Monitor& monitor);
@@ -55,17 +66,21 @@ class KernelNewton {
   std::vector<double> kernel_times(const std::vector<double>& a);
   std::vector<double> multiply_by_curvature(const std::vector<double>& v) const;
   bool step(std::vector<double> r, std::vector<double> Kr, double objective);
+  bool step_by_factoring(const std::vector<double>& r, double objective);
+  void choose_system(int rounds);
   bool search_line(const std::vector<double>& d, const std::vector<double>& Kd, double slope,
                    double objective);
 
   const RowPasses& rows_;
   const ScoreLoss& loss_;
   Monitor& monitor_;
-  Pull pull_{{}, {}, 0.0};         // empty for none
-  std::vector<double> u_, f_, g_;  // coefficients u, scores f = Ku + o, gradients dL/df
-  std::vector<double> curvature_;  // for one output
-  std::vector<double> joint_;      // for several outputs
-  LargeArray<double> buffer_;      // a weight vector
+  Pull pull_{{}, {}, 0.0};                // empty for none
+  std::vector<double> u_, f_, g_;         // coefficients u, scores f = Ku + o, gradients dL/df
+  std::vector<double> curvature_;         // for one output
+  std::vector<double> joint_;             // for several outputs
+  LargeArray<double> buffer_;             // a weight vector
+  std::optional<MatrixLimits> limits_;    // none if only conjugate gradients are possible
+  std::unique_ptr<NormalSystem> system_;  // null for conjugate gradients
 };
 
 }  // namespace unkernel::solve

@@ -8,6 +8,7 @@
 
 #include "unkernel/solve/dual_coordinate_descent.hpp"
 #include "unkernel/solve/interior_point.hpp"
+#include "unkernel/solve/system_plan.hpp"
 
 namespace unkernel::solve {
 
@@ -43,38 +44,16 @@ Finish DualCoordinateDescent::cheapest_finish() {
   return Finish::kernel_space;
 }
 
-// Plans the matrix over rows if it is small, because it is more accurate than the matrix over columns.
-DualCoordinateDescent::InteriorPointPlan DualCoordinateDescent::interior_point_plan() const {
-  constexpr double max_rows_of_small_matrix = 512.0;
-  constexpr double max_matrix_side = 2048.0;
+// By the time of the first comparison, every conjunction that occurs has a weight.
+SystemPlan DualCoordinateDescent::interior_point_plan() const {
   constexpr double iterations = 30.0;
-  const auto rows = static_cast<double>(rows_.size());
-  InteriorPointPlan plan;
-  double size = rows;
-  double fill_cost = rows * rows;
-  plan.bytes = 2.0 * sizeof(double) * rows * rows;
-  if (rows_.has_map() && rows > max_rows_of_small_matrix) {
-    // By this epoch, every conjunction that occurs has a weight.
-    const double columns = static_cast<double>(state_.weights.size()) -
-                           static_cast<double>(std::ranges::count(state_.weights, 0.0));
-    plan.over_columns = columns < rows;
-    if (plan.over_columns) {
-      size = columns;
-      const double by_blocks = 0.5 * rows * columns * columns / block_speed;
-      fill_cost = std::min(by_blocks, 0.5 * rows * rows_.mean_map_size() * rows_.mean_map_size());
-      plan.bytes = sizeof(double) * columns * (columns + 256.0) + 12.0 * rows * rows_.mean_map_size() +
-                   20.0 * static_cast<double>(state_.weights.size());
-    }
-  }
-  plan.cost = iterations * (size * size * size / (3.0 * block_speed) + fill_cost);
-  if (tried_second_order_ || size > max_matrix_side || !fits_into_memory(plan.bytes)) {
-    plan.cost = std::numeric_limits<double>::infinity();
-  }
+  SystemPlan plan = plan_system(rows_, state_.weights, options_.memory);
+  plan.cost *= tried_second_order_ ? std::numeric_limits<double>::infinity() : iterations;
   return plan;
 }
 
 void DualCoordinateDescent::solve_by_interior_point() {
-  const InteriorPointPlan plan = interior_point_plan();
+  const SystemPlan plan = interior_point_plan();
   record_finish(Finish::second_order, plan.bytes);
   tried_second_order_ = true;
   std::vector<Costs> costs;
@@ -83,12 +62,7 @@ void DualCoordinateDescent::solve_by_interior_point() {
     costs.push_back(c.costs);
     all_rows.push_back(static_cast<std::int32_t>(all_rows.size()));
   }
-  std::unique_ptr<NormalSystem> system;
-  if (plan.over_columns) {
-    system = std::make_unique<ColumnSystem>(rows_.mapped(), options_.threads);
-  } else {
-    system = std::make_unique<RowSystem>(rows_.gram(all_rows, options_.threads), all_rows.size());
-  }
+  const std::unique_ptr<NormalSystem> system = make_system(rows_, plan, options_.threads);
   InteriorPoint solver(loss_, costs, state_.targets, *system, state_.monitor);
   if (!solver.run(0.1 * options_.tolerance)) return;
   // Start from zero instead of the current w, in which badly scaled rows leave rounding errors.
