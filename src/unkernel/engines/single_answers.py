@@ -11,6 +11,7 @@ from unkernel._core import sigmoid_of_one, softmax_of_one
 from unkernel.models import Decision, Threshold
 from unkernel.models.curves import Curves, Sigmoid
 from unkernel.models.decision import Softmax
+from unkernel.models.several_outputs import MULTI_LABEL, have_signs, list_score_ranges
 
 AnswerOne = Callable[..., Any]  # a function of one row or record
 
@@ -91,29 +92,50 @@ def _make_probabilities(decision: Decision) -> Callable[[Any], list[float]]:
 
 def _make_choice_of_outputs(decision: Decision) -> Callable[[Any], list[Any]]:
     """Make the function from the raw scores of one row or record to the predictions of all outputs."""
-    if decision.n_scores == 1 or not all(output.chooses_by_sign for output in decision.outputs):
-        return lambda scores: decision.choose(_to_table(scores))[0].tolist()
-    labels = [output.classes.tolist() for output in decision.outputs]
-    if any(output.zero_is_positive for output in decision.outputs):
-        zeros = [output.zero_is_positive for output in decision.outputs]
-        return lambda scores: [
-            pair[score > 0 or (score == 0 and positive)]
-            for pair, score, positive in zip(labels, scores, zeros, strict=True)
-        ]
-    return lambda scores: [pair[score > 0] for pair, score in zip(labels, scores, strict=True)]
+    if have_signs(decision.outputs) and decision.n_scores > 1:
+        return lambda scores: [1 if score > 0 else 0 for score in scores]
+    return _make_list_of_answers(decision, _make_choice)
 
 
 def _make_probabilities_of_outputs(decision: Decision) -> Callable[[Any], list[Any]]:
     """Make the function from the raw scores of one row or record to the probabilities of all outputs."""
+    list_probabilities = _make_list_of_answers(decision, _make_probabilities)
+    if decision.scheme != MULTI_LABEL:
+        return list_probabilities
+    return lambda scores: [positive for _, positive in list_probabilities(scores)]
 
-    def compute_probabilities(scores: Any) -> list[Any]:
-        divided = decision.divide_probabilities(decision.probabilities(_to_table(scores)))
-        if isinstance(divided, list):
-            return [part[0].tolist() for part in divided]
-        shares: list[float] = divided[0].tolist()
-        return shares
 
-    return compute_probabilities
+def _make_list_of_answers(
+    decision: Decision, make_answer: Callable[[Decision], Callable[[Any], Any]]
+) -> Callable[[Any], list[Any]]:
+    """Make the function from the raw scores of all outputs to the list of their answers."""
+    functions = [make_answer(output) for output in decision.outputs]
+    if decision.n_scores == 1:
+        (answer,) = functions
+        return lambda score: [answer(score)]
+    if decision.n_scores == len(functions):
+        return lambda scores: [answer(score) for answer, score in zip(functions, scores, strict=True)]
+    # An output with a single score gets this score, and the others get lists.
+    places = [
+        begin if end == begin + 1 else slice(begin, end) for begin, end in list_score_ranges(decision.outputs)
+    ]
+    return lambda scores: [answer(scores[place]) for answer, place in zip(functions, places, strict=True)]
+
+
+def _make_choice(decision: Decision) -> Callable[[Any], Any]:
+    """Make the function from the raw scores of one row or record to the prediction of a single output."""
+    labels = decision.classes.tolist()
+    if decision.threshold is not None:
+        return _make_choice_by_threshold(decision, decision.threshold)
+    if decision.chooses_by_sign:
+        if decision.zero_is_positive:
+            return lambda score: labels[1 if score >= 0 else 0]
+        return lambda score: labels[1 if score > 0 else 0]
+    if decision.scheme == "one_vs_rest":
+        return lambda scores: labels[scores.index(max(scores))]
+    if decision.scheme == "regression":
+        return lambda score: score
+    return lambda scores: decision.choose(_to_table(scores)).tolist()[0]
 
 
 def _make_choice_by_threshold(decision: Decision, threshold: Threshold) -> Callable[[Any], Any]:
