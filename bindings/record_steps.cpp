@@ -186,6 +186,9 @@ std::unique_ptr<records::Step> make_step(const records::Plan& plan, const std::s
     return tfidf(input(), read_option<bool>(table, "sublinear"), read_values<double>(table, "idf"));
   if (kind == "function") return function(input(), read_option<std::string>(table, "function"));
   if (kind == "finite") return finite(input(), read_option<bool>(table, "allows_missing"));
+  if (kind == "snap")
+    return snap(input(), {read_values<double>(table, "points"), read_values<std::int32_t>(table, "begins"),
+                          read_values<double>(table, "tolerances")});
   if (kind == "power") return power(input(), read_powers(table));
   if (kind == "quantiles")
     return quantiles(input(), {read_values<double>(table, "quantiles"), read_values<double>(table, "ranks"),

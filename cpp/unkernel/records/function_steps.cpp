@@ -101,6 +101,47 @@ class Finite final : public Step {
   bool allows_missing_;
 };
 
+class Snap final : public Step {
+ public:
+  Snap(Input input, Points points) : Step(input.shape), input_(input), points_(std::move(points)) {
+    const std::vector<std::int32_t>& begins = points_.begins;
+    const auto width = static_cast<std::size_t>(input.shape.width);
+    check_plan(input.shape.dense && begins.size() == width + 1 && begins.front() == 0 &&
+                   std::is_sorted(begins.begin(), begins.end()) &&
+                   static_cast<std::size_t>(begins.back()) == points_.points.size() &&
+                   points_.tolerances.size() == points_.points.size(),
+               "points do not fit the columns");
+    check_plan(are_finite(points_.points) && are_finite(points_.tolerances), "a point is not finite");
+    for (std::size_t k = 0; k < width; ++k)
+      check_plan(std::is_sorted(points_.points.data() + begins[k], points_.points.data() + begins[k + 1]),
+                 "points do not ascend");
+  }
+
+  void run(const Record&, std::span<const Block> blocks, Block& out) const override {
+    out.values = blocks[input_.step].values;
+    for (std::size_t k = 0; k < out.values.size(); ++k) out.values[k] = move_to_point(out.values[k], k);
+  }
+
+ private:
+  double move_to_point(double x, std::size_t column) const {
+    const auto begin = static_cast<std::size_t>(points_.begins[column]);
+    const auto end = static_cast<std::size_t>(points_.begins[column + 1]);
+    const double* points = points_.points.data();
+    const auto above = static_cast<std::size_t>(std::lower_bound(points + begin, points + end, x) - points);
+    double nearest = x, distance = std::numeric_limits<double>::infinity();
+    for (std::size_t k = std::max(above, begin + 1) - 1; k < std::min(above + 1, end); ++k) {
+      const double difference = std::abs(x - points[k]);
+      if (!(difference <= points_.tolerances[k] && difference < distance)) continue;  // also NaN
+      nearest = points[k];
+      distance = difference;
+    }
+    return nearest;
+  }
+
+  Input input_;
+  Points points_;
+};
+
 // --- Power transforms --------------------------------------------------------------------------------------
 
 double yeo_johnson(double x, double lambda) {
@@ -387,6 +428,9 @@ std::unique_ptr<Step> function(Input input, const std::string& name) {
 }
 std::unique_ptr<Step> finite(Input input, bool allows_missing) {
   return std::make_unique<Finite>(input, allows_missing);
+}
+std::unique_ptr<Step> snap(Input input, Points points) {
+  return std::make_unique<Snap>(input, std::move(points));
 }
 std::unique_ptr<Step> power(Input input, Powers powers) {
   return std::make_unique<PowerStep>(input, std::move(powers));

@@ -18,6 +18,16 @@ std::unique_ptr<Step> function(Input input, const std::string& name);
 // Passes numbers on. Throws for an infinite number and, unless `allows_missing`, for NaN.
 std::unique_ptr<Step> finite(Input input, bool allows_missing);
 
+// Replaces a number by the nearest point of its column, if their difference is at most the tolerance of the
+// point. Steps that jump at these points then give the same results in spite of rounding errors. Column k has
+// the ascending points points[begins[k] .. begins[k + 1]).
+struct Points {
+  std::vector<double> points;
+  std::vector<std::int32_t> begins;
+  std::vector<double> tolerances;  // one per point
+};
+std::unique_ptr<Step> snap(Input input, Points points);
+
 // Power transforms, with one exponent per column: ((x + 1)^lambda - 1) / lambda for x >= 0 and
 // -((1 - x)^(2 - lambda) - 1) / (2 - lambda) below (Yeo and Johnson), or (x^lambda - 1) / lambda (Box and
 // Cox; throws unless x > 0).

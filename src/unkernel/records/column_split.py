@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from unkernel.records import steps
 from unkernel.records.plan import Plan
 from unkernel.records.plan_step import PlanStep
 
@@ -121,6 +122,7 @@ class _PartBuilder:
             "quantiles": self._keep_quantiles,
             "splines": self._keep_splines,
             "select": self._keep_selected,
+            "snap": self._keep_points,
         }
         if step.kind not in keep_methods:
             raise _NotSplittableError
@@ -200,6 +202,15 @@ class _PartBuilder:
             "names": [table["names"][k] for k in own_indices],
         }
         return self._add(step, own_bins, np.concatenate(features))
+
+    def _keep_points(self, step: PlanStep, kept_input: _KeptStep) -> _KeptStep:
+        ends = step.table["begins"][1:-1]
+        points, tolerances = (
+            [np.split(step.table[name], ends)[k] for k in kept_input.features.tolist()]
+            for name in ("points", "tolerances")
+        )
+        table = steps.snap(kept_input.step, points, tolerances, []).table
+        return self._add(step, table, kept_input.features)
 
     def _keep_quantiles(self, step: PlanStep, kept_input: _KeptStep) -> _KeptStep:
         by_column = step.table["quantiles"].reshape(len(step.names), -1)

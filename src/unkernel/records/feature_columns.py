@@ -97,6 +97,7 @@ class _Tracer:
             "bins": self._trace_bins,
             "densify": lambda _, source: source,
             "finite": lambda _, source: source,
+            "snap": lambda _, source: source,
             "indicate": lambda step, source: source.select(step.table["indicated"]).without_intervals(),
             "products": self._trace_products,
             "select": lambda step, source: source.select(np.flatnonzero(step.table["places"] >= 0)),
@@ -137,7 +138,7 @@ class _Tracer:
     def _reads_numbers(self, number: int) -> bool:
         """Return whether a step passes on the numbers of columns, perhaps with missing ones filled in."""
         step = self.plan.steps[number]
-        while step.kind in ("densify", "impute", "select", "finite"):
+        while step.kind in ("densify", "impute", "select", "finite", "snap"):
             step = self.plan.steps[int(step.table["input"])]
         return step.kind == "numbers"
 

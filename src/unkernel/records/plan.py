@@ -29,7 +29,7 @@ from unkernel.records.text_analysis import make_analyzer
 from unkernel.records.training_counts import TrainingCounts
 
 _NEEDED_VERSION = "needed_version"  # the setting with the first version of files whose readers know all steps
-_STEPS_OF_VERSION_2 = ("function", "finite", "power", "quantiles", "splines")
+_STEPS_OF_VERSION_2 = ("function", "finite", "snap", "power", "quantiles", "splines")
 
 
 @dataclass(frozen=True, eq=False)

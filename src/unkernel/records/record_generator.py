@@ -100,7 +100,7 @@ def collect_column_values(plan: Plan, generator: np.random.Generator) -> list[Co
             _add_strings(values[int(table["columns"][0])], step, generator)
         elif table.get("input") in sources:
             _add_step_numbers(values, step, sources[table["input"]], generator)
-            if step.kind in ("impute", "densify", "finite"):
+            if step.kind in ("impute", "densify", "finite", "snap"):
                 sources[number] = sources[table["input"]]
     for column_values in values:
         column_values.remove_outside()

@@ -173,6 +173,22 @@ def indicate(
     )
 
 
+def snap(
+    source: int,
+    points: Sequence[NDArray[np.float64]],
+    tolerances: Sequence[NDArray[np.float64]],
+    names: Sequence[str],
+) -> PlanStep:
+    """Make a step that moves numbers to the nearest point of their columns, if it is within its tolerance."""
+    table = {
+        "input": source,
+        "points": np.concatenate([*points, np.empty(0)]),
+        "begins": np.cumsum([0, *map(len, points)]).astype(np.int32),
+        "tolerances": np.concatenate([*tolerances, np.empty(0)]),
+    }
+    return PlanStep("snap", table, names)
+
+
 def products(source: int, factors: Sequence[Sequence[int]], names: Sequence[str]) -> PlanStep:
     """Make a step that multiplies features; `factors` lists the features of each product."""
     begins = np.cumsum([0, *(len(columns) for columns in factors)])

@@ -83,6 +83,8 @@ def translate_quantile_transformer(builder: Builder, transformer: Any, source: S
     quantiles = np.asarray(transformer.quantiles_, dtype=np.float64)
     if not (np.isfinite(quantiles).all() and (np.diff(quantiles, axis=0) >= 0).all()):
         refuse(where, "has a column whose quantiles do not ascend, or that had no numbers in fit")
+    steep = [_find_steep_quantiles(column, transformer.references_) for column in quantiles.T]
+    vector = builder.snapped(vector, steep)
     table = {
         "input": vector.step,
         "quantiles": _read_numbers(quantiles.T),
@@ -90,6 +92,13 @@ def translate_quantile_transformer(builder: Builder, transformer: Any, source: S
         "normal": transformer.output_distribution == "normal",
     }
     return builder.add(PlanStep("quantiles", table, vector.names))
+
+
+def _find_steep_quantiles(ascending: _Numbers, ranks: _Numbers) -> _Numbers:
+    """Return the quantiles at which ranks jump, or at which rounding errors of 1e-15 change them by 1e-11."""
+    gaps = np.diff(ascending) * 1e4
+    steep = np.flatnonzero(gaps <= np.diff(ranks) * np.abs(ascending).max(initial=0.0))
+    return ascending[np.union1d(steep, steep + 1)]
 
 
 def _read_numbers(values: Any) -> _Numbers:
@@ -123,6 +132,7 @@ def translate_spline_transformer(builder: Builder, transformer: Any, source: Sou
         refuse(where, "has infinite splines: two knots are too close")
     if below == "lines" and any(bound.low > bound.high for bound in bounds):
         refuse(where, "has lines that cross: give it more knots, or another degree or extrapolation")
+    vector = builder.snapped(vector, [_list_jumps(transformer, *pair) for pair in enumerate(bounds)])
     table = {
         "input": vector.step,
         "degree": int(splines[0].k),
@@ -191,6 +201,12 @@ def _find_bounds(transformer: Any, number: int) -> _Bounds:
         read(spline(high), ends),
         read(high_slopes, ends),
     )
+
+
+def _list_jumps(transformer: Any, number: int, bounds: _Bounds) -> list[float]:
+    """Return the numbers at which splines of a column may jump: their bounds, and all knots of steps."""
+    knots = transformer.bsplines_[number].t.tolist() if transformer.degree == 0 else []
+    return [bounds.low, bounds.high, *knots]
 
 
 def _has_no_constant_above(transformer: Any, count: int) -> bool:

@@ -68,6 +68,7 @@ def binarize(builder: Builder, vector: Vector, threshold: float) -> Vector:
     """Return 1 for numbers above the threshold, else 0."""
     if threshold < 0:
         vector = builder.dense(vector)
+    vector = builder.snapped(vector, [[threshold]] * len(vector.names))
     names = [f"{name} > {threshold:g}" for name in vector.names]
     return builder.add(PlanStep("binarize", {"input": vector.step, "threshold": threshold}, names))
 
@@ -76,6 +77,7 @@ def translate_k_bins(builder: Builder, discretizer: Any, source: Source, where: 
     """Replace each number by its interval."""
     vector = builder.dense(builder.checked(source, where))
     edges = [np.asarray(column_edges, dtype=np.float64)[1:-1] for column_edges in discretizer.bin_edges_]
+    vector = builder.snapped(vector, edges)
     one_hot = discretizer.encode != "ordinal"
     names = list(vector.names)
     if one_hot:

@@ -11,6 +11,7 @@ import numpy as np
 from unkernel.records import steps
 from unkernel.records.feature_names import JoinedNames
 from unkernel.records.plan_step import PlanStep
+from unkernel.records.sklearn.rounding_errors import bound_differences
 
 
 @dataclass(frozen=True)
@@ -71,6 +72,24 @@ class Builder:
         """Return the vector; infinite numbers and, unless `allows_missing`, missing numbers are errors."""
         table = {"input": vector.step, "allows_missing": allows_missing}
         return self.add(PlanStep("finite", table, vector.names))
+
+    def snapped(self, vector: Vector, points: Sequence[Any]) -> Vector:
+        """Return the vector, with numbers moved to the points of their columns that are closest.
+
+        For steps that jump at these points: numbers move only as far as rounding errors may have moved them.
+        If there are none, or the vector is sparse, return the vector itself.
+        """
+        if not self._is_dense(vector.step):
+            return vector
+        distinct = [np.unique(np.asarray(of_column, dtype=np.float64)) for of_column in points]
+        padded = np.zeros((len(distinct), max(map(len, distinct), default=0)))
+        for row, of_column in zip(padded, distinct, strict=True):
+            row[: len(of_column)] = of_column
+        bounds = bound_differences(self.steps, vector.step, padded)
+        if not bounds.any():
+            return vector
+        tolerances = [row[: len(of_column)] for row, of_column in zip(bounds, distinct, strict=True)]
+        return self.add(steps.snap(vector.step, distinct, tolerances, vector.names))
 
     def _may_be_infinite(self, number: int) -> bool:
         """Return whether the output of a step may be infinite: functions have such values."""
