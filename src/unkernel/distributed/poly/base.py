@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, NoReturn, cast
 
 from numpy.typing import NDArray
 
@@ -83,6 +83,14 @@ class PolyOnCluster(OnCluster, PolyLearner):
         self, gathered: GatheredBlocks, from_files: bool
     ) -> tuple[NDArray[Any] | None, list[float]]:
         """Set the attributes that follow from the labels; return the classes and their factors of C."""
+
+    @property
+    def update(self) -> NoReturn:
+        """Not available, because training on a cluster keeps nothing of the rows that an update needs."""
+        raise AttributeError(
+            f"a {type(self).__name__} cannot be updated: fit a new one, or train on one machine with "
+            "updatable=True"
+        )
 
     def _report_round(
         self, now: RoundProgress, number: int, unit: str, on_progress: OnProgress | None
