@@ -127,6 +127,7 @@ class PolyRegressor(RegressorMixin, UpdatableLearner):  # type: ignore[misc]
     See Also
     --------
     PolySVC : Classification with the same kernel.
+    unkernel.distributed.DaskPolyRegressor : The same estimator on a Dask cluster.
     RankSVM : Predicts the order of rows instead of values.
     compile : Compile the fitted model for fast inference.
 

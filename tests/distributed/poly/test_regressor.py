@@ -287,6 +287,8 @@ def test_models_are_ordinary(client: Any, rows: Any, targets: Any, tmp_path: Pat
     assert unpickled.client is None
     np.testing.assert_array_equal(unpickled.predict(rows), ours.predict(rows))
     assert clone(ours).client is client
+    with pytest.raises(AttributeError, match="cannot be updated: fit a new one, or train on one machine"):
+        ours.update(rows, targets)
 
 
 @pytest.mark.parametrize(

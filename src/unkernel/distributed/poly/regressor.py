@@ -42,6 +42,8 @@ class DaskPolyRegressor(SparseOnCluster, PolyRegressor):
         Largest absolute residual without a loss, for ``loss="squared_epsilon_insensitive"``.
     max_iter : int, default=1000
         Largest number of steps.
+    random_state : int, RandomState or None, default=None
+        Seed of the order in which weights are visited, with an l1 term.
     verbose : int, default=0
         1 prints how training ended; 2 also prints one line per round.
 
@@ -79,8 +81,6 @@ class DaskPolyRegressor(SparseOnCluster, PolyRegressor):
 
     storage = "auto"  # not a parameter of this estimator
     warm_start = False
-    updatable = False
-    quantile = 0.5
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = cluster_constraints(
         PolyRegressor, "storage", "warm_start", "updatable", "quantile"
     )
