@@ -6,6 +6,7 @@
 #include <memory>
 #include <span>
 #include <utility>
+#include <variant>
 
 #include "unkernel/base/parallel.hpp"
 #include "unkernel/poly/stored_rows.hpp"
@@ -250,14 +251,13 @@ DistinctRows common_part(const DistinctRows& examples, std::int64_t head) {
   return common;
 }
 
-template <class Word>
-RareKernel<Word>::RareKernel(const DistinctRows& examples, const kernels::FeatureMap& map, std::int64_t head,
-                             int threads, const Monitor& monitor) {
-  const Overlaps overlaps(examples, head);
+RareKernel::RareKernel(const DistinctRows& examples, const kernels::FeatureMap& map, const SplitPlan& plan,
+                       int threads, const Monitor& monitor) {
+  const Overlaps overlaps(examples, plan.head);
   code_bits_ = overlaps.code_bits();
   values_ = values_by_code(map, overlaps);
-  const Postings postings(examples, head);
-  const CommonBits common(examples, head);
+  const Postings postings(examples, plan.head);
+  const CommonBits common(examples, plan.head);
   const auto for_each_row = [&](const auto& work) {
     parallel_ranges(threads, examples.rows(), row_grain, [&](std::int64_t first, std::int64_t last) {
       Neighbours neighbours(examples, postings);
@@ -272,39 +272,38 @@ RareKernel<Word>::RareKernel(const DistinctRows& examples, const kernels::Featur
     offsets_[static_cast<std::size_t>(i) + 1] = neighbours.count(i);
   });
   for (std::size_t i = 1; i < offsets_.size(); ++i) offsets_[i] += offsets_[i - 1];
-  words_.resize(static_cast<std::size_t>(offsets_.back()));
-  for_each_row([&](std::int64_t i, Neighbours& neighbours) {
-    Word* out = words_.data() + offsets_[static_cast<std::size_t>(i)];
-    const auto store = [&](std::int32_t j, std::int64_t rare) {
-      *out++ =
-          static_cast<Word>(j) << code_bits_ | static_cast<Word>(overlaps.code(common.shared(i, j), rare));
-    };
-    neighbours.for_each(i, store, [&](std::int32_t j) { common.prefetch(j); });
-  });
+  if (plan.has_wide_pairs) words_.emplace<LargeVector<std::uint64_t>>();
+  std::visit(
+      [&]<class Word>(LargeVector<Word>& words) {
+        words.resize(static_cast<std::size_t>(offsets_.back()));
+        for_each_row([&](std::int64_t i, Neighbours& neighbours) {
+          Word* out = words.data() + offsets_[static_cast<std::size_t>(i)];
+          const auto store = [&](std::int32_t j, std::int64_t rare) {
+            *out++ = static_cast<Word>(j) << code_bits_ |
+                     static_cast<Word>(overlaps.code(common.shared(i, j), rare));
+          };
+          neighbours.for_each(i, store, [&](std::int32_t j) { common.prefetch(j); });
+        });
+      },
+      words_);
 }
 
-template class RareKernel<std::uint32_t>;
-template class RareKernel<std::uint64_t>;
-
-namespace {
-
-template <int Degree>
-std::unique_ptr<StoredRows> split_of_degree(const DistinctRows& examples, const kernels::FeatureMap& map,
-                                            const SplitPlan& plan, int threads, const Monitor& monitor) {
-  if (plan.has_wide_pairs) {
-    return std::make_unique<StoredIn<SplitRows<Degree, std::uint64_t>>>(examples, map, plan.head, threads,
-                                                                        monitor);
-  }
-  return std::make_unique<StoredIn<SplitRows<Degree, std::uint32_t>>>(examples, map, plan.head, threads,
-                                                                      monitor);
+void RareKernel::axpy(std::int64_t i, double step, double* scores) const {
+  std::visit(
+      [&]<class Word>(const LargeVector<Word>& words) {
+        const Word mask = (Word{1} << code_bits_) - 1;
+        const Word* last = words.data() + offsets_[static_cast<std::size_t>(i) + 1];
+        for (const Word* word = words.data() + offsets_[static_cast<std::size_t>(i)]; word < last; ++word) {
+          scores[*word >> code_bits_] += step * values_[*word & mask];
+        }
+      },
+      words_);
 }
-
-}  // namespace
 
 std::unique_ptr<StoredRows> store_split(const DistinctRows& examples, const kernels::FeatureMap& map,
                                         const SplitPlan& plan, int threads, const Monitor& monitor) {
-  return map.degree == 2 ? split_of_degree<2>(examples, map, plan, threads, monitor)
-                         : split_of_degree<3>(examples, map, plan, threads, monitor);
+  if (map.degree == 2) return std::make_unique<StoredIn<SplitRows<2>>>(examples, map, plan, threads, monitor);
+  return std::make_unique<StoredIn<SplitRows<3>>>(examples, map, plan, threads, monitor);
 }
 
 }  // namespace unkernel::poly

@@ -26,6 +26,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <variant>
 #include <vector>
 
 #include "unkernel/base/large_array.hpp"
@@ -50,43 +51,37 @@ SplitPlan plan_split(const DistinctRows& examples, int degree, int problems, dou
 DistinctRows common_part(const DistinctRows& examples, std::int64_t head);
 
 // Stores R(x_i, x_j) for all pairs of rows that share a rare feature, including each row with itself.
-template <class Word>
 class RareKernel {
  public:
-  RareKernel(const DistinctRows& examples, const kernels::FeatureMap& map, std::int64_t head, int threads,
+  RareKernel(const DistinctRows& examples, const kernels::FeatureMap& map, const SplitPlan& plan, int threads,
              const Monitor& monitor);
 
   // Computes scores_j += step R(x_i, x_j) for all j.
-  void axpy(std::int64_t i, double step, double* scores) const {
-    const Word mask = (Word{1} << code_bits_) - 1;
-    const Word* last = words_.data() + offsets_[static_cast<std::size_t>(i) + 1];
-    for (const Word* word = words_.data() + offsets_[static_cast<std::size_t>(i)]; word < last; ++word) {
-      scores[*word >> code_bits_] += step * values_[*word & mask];
-    }
-  }
+  void axpy(std::int64_t i, double step, double* scores) const;
 
   void prefetch_header(std::int64_t i) const { __builtin_prefetch(&offsets_[static_cast<std::size_t>(i)]); }
   double mean_size() const {
     const auto rows = static_cast<double>(offsets_.size() - 1);
-    return rows > 0 ? static_cast<double>(words_.size()) / rows : 0.0;
+    return rows > 0 ? static_cast<double>(offsets_.back()) / rows : 0.0;
   }
 
  private:
   int code_bits_;
   std::vector<double> values_;         // of R, by code
   LargeVector<std::int64_t> offsets_;  // rows + 1
-  LargeVector<Word> words_;            // the other row and the code
+  // The other row and the code.
+  std::variant<LargeVector<std::uint32_t>, LargeVector<std::uint64_t>> words_;
 };
 
-template <int Degree, class Word>
+template <int Degree>
 class SplitRows : public KernelRows {
  public:
-  SplitRows(const DistinctRows& examples, const kernels::FeatureMap& map, std::int64_t head, int threads,
+  SplitRows(const DistinctRows& examples, const kernels::FeatureMap& map, const SplitPlan& plan, int threads,
             const Monitor& monitor)
       : KernelRows(examples, map),
-        common_examples_(common_part(examples, head)),
+        common_examples_(common_part(examples, plan.head)),
         common_(common_examples_, map),
-        rare_(examples, map, head, threads, monitor) {}
+        rare_(examples, map, plan, threads, monitor) {}
   SplitRows(const SplitRows&) = delete;  // common_ refers to common_examples_
   SplitRows& operator=(const SplitRows&) = delete;
 
@@ -112,7 +107,7 @@ class SplitRows : public KernelRows {
  private:
   DistinctRows common_examples_;
   OnTheFlyRows<Degree, true> common_;
-  RareKernel<Word> rare_;
+  RareKernel rare_;
 };
 
 }  // namespace unkernel::poly
