@@ -21,6 +21,17 @@ void parallel_slots(int threads, std::int64_t count, FunctionRef<void(std::size_
 // Runs task(0) .. task(count - 1) like parallel_slots, for tasks that need no slot.
 void parallel_for(int threads, std::int64_t count, FunctionRef<void(std::int64_t)> task);
 
+// Runs task(worker, 0) .. task(worker, count - 1) like parallel_slots, with one worker per slot. make()
+// returns a worker as a unique_ptr; the first task of a slot calls it.
+template <class Make, class Task>
+void parallel_workers(int threads, std::int64_t count, const Make& make, const Task& task) {
+  std::vector<decltype(make())> workers(static_cast<std::size_t>(std::max(threads, 1)));
+  parallel_slots(threads, count, [&](std::size_t slot, std::int64_t k) {
+    if (workers[slot] == nullptr) workers[slot] = make();
+    task(*workers[slot], k);
+  });
+}
+
 // Lets concurrent tasks run their last part one after another, in the order of their numbers.
 class Turns {
  public:

@@ -125,20 +125,18 @@ std::vector<double> CutScorer::products(std::span<const std::int32_t> examples,
 // with the node weights of a cut is the inner product of the rows and the cut.
 std::span<const double> CutScorer::sum_by_node(const TreeIndex& index, const WeightedRows& rows, int threads,
                                                const Monitor& monitor) {
-  std::vector<std::unique_ptr<kernels::TreeRows>> visitors(static_cast<std::size_t>(std::max(threads, 1)));
-  parallel_slots(threads, summing_tasks, [&](std::size_t slot, std::int64_t task) {
+  const auto make = [&] { return std::make_unique<kernels::TreeRows>(index, *set_->forest, groups_); };
+  parallel_workers(threads, summing_tasks, make, [&](kernels::TreeRows& visitor, std::int64_t task) {
     auto& [nodes, group_sums] = task_sums_[static_cast<std::size_t>(task)];
     nodes.assign(index.size(), 0.0);
     group_sums.assign(index.group_count(), 0.0);
-    if (visitors[slot] == nullptr)
-      visitors[slot] = std::make_unique<kernels::TreeRows>(index, *set_->forest, groups_);
     NodeSums node_sums{index, nodes.data(), group_sums.data(), 0.0, {}};
     for (auto k = static_cast<std::size_t>(task); k < rows.examples.size(); k += summing_tasks) {
       monitor.throw_if_stopped();
       const TreeRow row = rows.counts.row(at(rows.examples[k]));
       node_sums.coefficient = rows.coefficients[k];
       node_sums.tree_weights = row.weights;
-      visitors[slot]->visit(row.nodes, node_sums, monitor);
+      visitor.visit(row.nodes, node_sums, monitor);
     }
   });
   auto& [result, total_group_sums] = task_sums_.front();

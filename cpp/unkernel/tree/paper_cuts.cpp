@@ -68,14 +68,12 @@ class PairCuts final : public KernelCuts {
                    std::span<double> scores) const override {
     const std::int64_t tasks =
         (static_cast<std::int64_t>(examples.size()) + examples_at_once - 1) / examples_at_once;
-    std::vector<std::unique_ptr<kernels::TreePairs>> pairs(static_cast<std::size_t>(std::max(threads_, 1)));
-    parallel_slots(threads_, tasks, [&](std::size_t slot, std::int64_t task) {
+    const auto make = [&] { return std::make_unique<kernels::TreePairs>(kernel_.tree, *set_->forest); };
+    parallel_workers(threads_, tasks, make, [&](kernels::TreePairs& pairs, std::int64_t task) {
       monitor_.throw_if_stopped();
-      if (pairs[slot] == nullptr)
-        pairs[slot] = std::make_unique<kernels::TreePairs>(kernel_.tree, *set_->forest);
       const auto begin = static_cast<std::size_t>(task * examples_at_once);
       for (std::size_t i = begin; i < std::min(examples.size(), begin + examples_at_once); ++i)
-        scores[i] += sum_over(support, static_cast<std::size_t>(examples[i]), *pairs[slot]);
+        scores[i] += sum_over(support, static_cast<std::size_t>(examples[i]), pairs);
     });
   }
 

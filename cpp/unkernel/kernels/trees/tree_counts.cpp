@@ -117,15 +117,14 @@ TreeCounts TreeCounts::count(const TreeKernel& kernel, const Forest& forest,
   const auto examples = static_cast<std::int64_t>(offsets.size()) - 1;
   const std::int64_t tasks = (examples + examples_at_once - 1) / examples_at_once;
   std::vector<Piece> pieces(static_cast<std::size_t>(tasks));
-  std::vector<std::unique_ptr<Counter>> counters(static_cast<std::size_t>(std::max(threads.count, 1)));
-  parallel_slots(threads.count, tasks, [&](std::size_t slot, std::int64_t task) {
-    if (counters[slot] == nullptr) counters[slot] = std::make_unique<Counter>(kernel, forest);
+  const auto make = [&] { return std::make_unique<Counter>(kernel, forest); };
+  parallel_workers(threads.count, tasks, make, [&](Counter& counter, std::int64_t task) {
     const std::int64_t end = std::min(examples, (task + 1) * examples_at_once);
     for (std::int64_t i = task * examples_at_once; i < end; ++i) {
       threads.monitor->throw_if_stopped();
       const auto begin = static_cast<std::size_t>(offsets[static_cast<std::size_t>(i)]);
       const auto size = static_cast<std::size_t>(offsets[static_cast<std::size_t>(i) + 1]) - begin;
-      count_example(*counters[slot], roots.subspan(begin, size), normalize, *threads.monitor,
+      count_example(counter, roots.subspan(begin, size), normalize, *threads.monitor,
                     pieces[static_cast<std::size_t>(task)]);
     }
   });

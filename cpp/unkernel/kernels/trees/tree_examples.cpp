@@ -109,12 +109,10 @@ std::vector<std::int32_t> all_of(const ExampleSet& set) {
 
 std::vector<double> self_kernels(const ExampleKernel& kernel, const ExampleSet& set, Threads threads) {
   std::vector<double> result(set.size, 0.0);
-  std::vector<std::unique_ptr<SelfKernel>> tree_kernels(static_cast<std::size_t>(std::max(threads.count, 1)));
   const auto tasks =
       (static_cast<std::int64_t>(set.size) + tree_examples_at_once - 1) / tree_examples_at_once;
-  parallel_slots(threads.count, tasks, [&](std::size_t slot, std::int64_t task) {
-    if (tree_kernels[slot] == nullptr)
-      tree_kernels[slot] = std::make_unique<SelfKernel>(kernel.tree, *set.forest);
+  const auto make = [&] { return std::make_unique<SelfKernel>(kernel.tree, *set.forest); };
+  parallel_workers(threads.count, tasks, make, [&](SelfKernel& tree_kernel, std::int64_t task) {
     const std::size_t begin = static_cast<std::size_t>(task * tree_examples_at_once);
     for (std::size_t i = begin;
          i < std::min(set.size, begin + static_cast<std::size_t>(tree_examples_at_once)); ++i) {
@@ -122,8 +120,7 @@ std::vector<double> self_kernels(const ExampleKernel& kernel, const ExampleSet& 
       double trees = 0.0;
       double vectors = 0.0;
       if (kernel.uses_trees()) {
-        for (const TreeCounts& counts : set.trees)
-          trees += (*tree_kernels[slot])(counts.row(i), *threads.monitor);
+        for (const TreeCounts& counts : set.trees) trees += tree_kernel(counts.row(i), *threads.monitor);
       }
       if (kernel.uses_vectors()) {
         for (const VectorRows& rows : set.vectors) vectors += rows.self_kernel(kernel.vector, i);

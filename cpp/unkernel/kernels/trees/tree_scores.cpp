@@ -262,15 +262,14 @@ void add_scores(const TreeWeights& weights, const Forest& forest, std::span<cons
                 const Monitor& monitor, std::span<double> scores) {
   const auto total = static_cast<std::int64_t>(chosen.empty() ? counts.size() : chosen.size());
   const std::int64_t tasks = (total + rows_at_once - 1) / rows_at_once;
-  std::vector<std::unique_ptr<TreeScorer>> scorers(static_cast<std::size_t>(std::max(threads, 1)));
-  parallel_slots(threads, tasks, [&](std::size_t slot, std::int64_t task) {
+  const auto make = [&] { return std::make_unique<TreeScorer>(weights, forest, groups); };
+  parallel_workers(threads, tasks, make, [&](TreeScorer& scorer, std::int64_t task) {
     monitor.throw_if_stopped();
-    if (scorers[slot] == nullptr) scorers[slot] = std::make_unique<TreeScorer>(weights, forest, groups);
     const std::int64_t end = std::min(total, (task + 1) * rows_at_once);
     for (std::int64_t i = task * rows_at_once; i < end; ++i) {
       const auto place = static_cast<std::size_t>(i);
       const std::size_t row = chosen.empty() ? place : at(chosen[place]);
-      scorers[slot]->add(counts.row(row), scores.data() + place * weights.scores(), monitor);
+      scorer.add(counts.row(row), scores.data() + place * weights.scores(), monitor);
     }
   });
 }
@@ -284,15 +283,13 @@ void compute_gram(const TreeKernel& kernel, const GramTask& task, int threads, c
     const GramBlock block(kernel, task, columns);
     const std::size_t begin = task.lower_only ? first : 0;
     const auto tasks = static_cast<std::int64_t>((left_rows - begin + rows_at_once - 1) / rows_at_once);
-    std::vector<std::unique_ptr<GramWorker>> workers(static_cast<std::size_t>(std::max(threads, 1)));
-    parallel_slots(threads, tasks, [&](std::size_t slot, std::int64_t piece) {
+    const auto make = [&] { return std::make_unique<GramWorker>(block, task.left_forest, columns.size()); };
+    parallel_workers(threads, tasks, make, [&](GramWorker& worker, std::int64_t piece) {
       monitor.throw_if_stopped();
-      if (workers[slot] == nullptr)
-        workers[slot] = std::make_unique<GramWorker>(block, task.left_forest, columns.size());
       const std::size_t from = begin + static_cast<std::size_t>(piece * rows_at_once);
       for (std::size_t i = from; i < std::min(left_rows, from + static_cast<std::size_t>(rows_at_once));
            ++i) {
-        sink.take(i, first, workers[slot]->kernels(task.left.row(at(task.left_chosen[i])), monitor));
+        sink.take(i, first, worker.kernels(task.left.row(at(task.left_chosen[i])), monitor));
       }
     });
   }

@@ -200,13 +200,12 @@ std::vector<ChunkTag> chunk_text(const data::ColumnText& text, const ChunkModel&
   check(model);
   std::vector<ChunkTag> tags(static_cast<std::size_t>(text.tokens()));
   const std::int64_t blocks = (text.sentences() + sentences_at_once - 1) / sentences_at_once;
-  std::vector<std::unique_ptr<Decoder>> decoders(static_cast<std::size_t>(std::max(threads.count, 1)));
-  parallel_slots(threads.count, blocks, [&](std::size_t slot, std::int64_t block) {
-    if (decoders[slot] == nullptr) decoders[slot] = std::make_unique<Decoder>(text, model);
+  const auto make = [&] { return std::make_unique<Decoder>(text, model); };
+  parallel_workers(threads.count, blocks, make, [&](Decoder& decoder, std::int64_t block) {
     const std::int64_t last = std::min(text.sentences(), (block + 1) * sentences_at_once);
     for (std::int64_t s = block * sentences_at_once; s < last; ++s) {
       const auto first = static_cast<std::size_t>(text.first_token(s));
-      decoders[slot]->decode(
+      decoder.decode(
           s, std::span(tags).subspan(first, static_cast<std::size_t>(text.first_token(s + 1)) - first),
           *threads.monitor);
     }

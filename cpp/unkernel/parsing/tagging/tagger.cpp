@@ -154,11 +154,10 @@ std::vector<std::vector<std::int32_t>> tag_text(const data::ColumnText& text,
   check_engines(columns);
   Answers answers(columns.size(), std::vector<std::int32_t>(static_cast<std::size_t>(text.tokens())));
   const std::int64_t blocks = (text.sentences() + sentences_at_once - 1) / sentences_at_once;
-  std::vector<std::unique_ptr<SentenceTagger>> taggers(static_cast<std::size_t>(std::max(threads.count, 1)));
-  parallel_slots(threads.count, blocks, [&](std::size_t slot, std::int64_t block) {
-    if (taggers[slot] == nullptr) taggers[slot] = std::make_unique<SentenceTagger>(text, columns, answers);
+  const auto make = [&] { return std::make_unique<SentenceTagger>(text, columns, answers); };
+  parallel_workers(threads.count, blocks, make, [&](SentenceTagger& tagger, std::int64_t block) {
     const std::int64_t last = std::min(text.sentences(), (block + 1) * sentences_at_once);
-    for (std::int64_t s = block * sentences_at_once; s < last; ++s) taggers[slot]->tag(s, *threads.monitor);
+    for (std::int64_t s = block * sentences_at_once; s < last; ++s) tagger.tag(s, *threads.monitor);
   });
   return answers;
 }

@@ -140,14 +140,12 @@ std::string tokenize(const TokenizerParts& parts, std::string_view text, bool be
   const std::string_view before = text.substr(0, begin), rest = text.substr(begin);
   const std::vector<Task> tasks = tasks_of(kinds, rest, begins_paragraph);
   std::vector<std::string> results(tasks.size());
-  std::vector<std::unique_ptr<Splitter>> splitters(static_cast<std::size_t>(std::max(threads, 1)));
-  parallel_slots(threads, static_cast<std::int64_t>(results.size()), [&](std::size_t slot, std::int64_t k) {
-    if (splitters[slot] == nullptr) splitters[slot] = std::make_unique<Splitter>(parts);
+  const auto make = [&] { return std::make_unique<Splitter>(parts); };
+  parallel_workers(threads, std::ssize(results), make, [&](Splitter& splitter, std::int64_t k) {
     const auto number = static_cast<std::size_t>(k);
     const Task& task = tasks[number];
-    results[number] =
-        splitters[slot]->run(rest.substr(task.begin, task.end - task.begin),
-                             number == 0 ? before : std::string_view(), task.begins_paragraph, monitor);
+    results[number] = splitter.run(rest.substr(task.begin, task.end - task.begin),
+                                   number == 0 ? before : std::string_view(), task.begins_paragraph, monitor);
   });
   std::string joined;
   for (std::string& result : results) {
