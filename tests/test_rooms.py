@@ -36,13 +36,13 @@ def layers() -> list[list[str]]:
 
 
 @functools.cache
-def syntax_of(path: Path) -> ast.Module:
+def parse_file(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"))
 
 
-def strings(path: Path) -> Iterator[tuple[int, str]]:
+def list_strings(path: Path) -> Iterator[tuple[int, str]]:
     """Yield the string constants of a file that are not docstrings."""
-    tree = syntax_of(path)
+    tree = parse_file(path)
     docstrings = {
         id(node.body[0].value)
         for node in ast.walk(tree)
@@ -55,7 +55,7 @@ def strings(path: Path) -> Iterator[tuple[int, str]]:
             yield node.lineno, node.value
 
 
-def named_above(path: Path, room: str) -> list[str]:
+def find_names_above(path: Path, room: str) -> list[str]:
     """Return the lines of a file with strings that name commands or rooms above the file's room."""
     order = layers()
     (level,) = [number for number, rooms in enumerate(order) if room in rooms]
@@ -69,7 +69,7 @@ def named_above(path: Path, room: str) -> list[str]:
     command = re.compile(rf"\bunkernel ({commands})\b")
     return [
         f"{path.relative_to(SOURCE)}:{line}: {text!r}"
-        for line, text in strings(path)
+        for line, text in list_strings(path)
         if classifier.search(text) or command.search(text)
     ]
 
@@ -79,7 +79,7 @@ BELOW_COMMANDS = [room for rooms in layers() for room in rooms if room != "cli" 
 
 @pytest.mark.parametrize("room", BELOW_COMMANDS)
 def test_no_string_names_a_room_above(room):
-    assert not [line for path in (SOURCE / room).rglob("*.py") for line in named_above(path, room)]
+    assert not [line for path in (SOURCE / room).rglob("*.py") for line in find_names_above(path, room)]
 
 
 def test_names_of_rooms_above_are_found_in_strings(tmp_path, monkeypatch):
@@ -89,7 +89,7 @@ def test_names_of_rooms_above_are_found_in_strings(tmp_path, monkeypatch):
         '"""unkernel.parsing in a docstring is fine."""\n'
         'a = "unkernel.parsing.chunks"\nb = f"{a} see unkernel parse"\nc = "unkernel.data.files"\n'
     )
-    assert len(named_above(source_file, "models")) == 2
+    assert len(find_names_above(source_file, "models")) == 2
 
 
 @pytest.mark.parametrize("path", LAZY, ids=lambda path: str(path.parent.relative_to(SOURCE.parent)))
@@ -153,13 +153,14 @@ def import_graph(source: Path) -> dict[str, set[str]]:
 
     lazy_sources_of = functools.cache(lazy_sources)  # of a package that many import
 
-    def module_of(module: str, name: str | None) -> str:
+    def find_source_module(module: str, name: str | None) -> str:
         if f"{module}.{name}" in paths:
             return f"{module}.{name}"
         return lazy_sources_of(paths[module]).get(str(name), module) if module in paths else module
 
     return {
-        module_name: {module_of(*imported) for imported in imports(path)} & paths.keys() - {module_name}
+        module_name: {find_source_module(*imported) for imported in imports(path)}
+        & paths.keys() - {module_name}
         for module_name, path in paths.items()
     }
 

@@ -185,7 +185,7 @@ check_names = tool("check_names")
 HEIGHT = {"models": 0, "engines": 1, "cutplane": 2, "cli": 3}
 
 
-def faults_of_names(folder: Path, file: str, text: str) -> list[str]:
+def check_file_names(folder: Path, file: str, text: str) -> list[str]:
     """Return the faults that check_names finds in a file, where a room defines ``RankSVM``."""
     for path, content in (("cutplane/__init__.py", '__all__ = ["RankSVM", "rank"]\n'), (file, text)):
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
@@ -210,7 +210,7 @@ def test_the_package_passes_the_check_of_names() -> None:
     ],
 )
 def test_a_string_that_names_a_room_above_is_found(tmp_path: Path, text: str, problem: str) -> None:
-    assert faults_of_names(tmp_path, "engines/classifier.py", text) == [problem]
+    assert check_file_names(tmp_path, "engines/classifier.py", text) == [problem]
 
 
 @pytest.mark.parametrize(
@@ -224,7 +224,7 @@ def test_a_string_that_names_a_room_above_is_found(tmp_path: Path, text: str, pr
     ],
 )
 def test_docstrings_and_lower_rooms_can_be_named(tmp_path: Path, file: str, text: str) -> None:
-    assert faults_of_names(tmp_path, file, text) == []
+    assert check_file_names(tmp_path, file, text) == []
 
 
 def test_the_page_of_pipelines_is_current() -> None:
@@ -325,7 +325,7 @@ def test_a_release_is_a_tag(arguments: list[str]) -> None:
 # --- Docstrings -----------------------------------------------------------------------------------------
 
 
-def documented(summary: str, *sections: str) -> Callable[[int], int]:
+def make_documented_function(summary: str, *sections: str) -> Callable[[int], int]:
     def double(number: int) -> int:
         return 2 * number
 
@@ -343,12 +343,17 @@ EXAMPLES = "Examples\n--------\n>>> double(2)\n4"
 @pytest.mark.parametrize(
     ("value", "codes"),
     [
-        (documented("Double a number.", PARAMETERS, RETURNS, SEE_ALSO, EXAMPLES), []),
-        (documented("Double a number.", RETURNS, SEE_ALSO, EXAMPLES), ["PR01"]),
-        (documented("Double a number.", PARAMETERS, SEE_ALSO, EXAMPLES), ["RT01"]),
-        (documented("Double a number.", PARAMETERS, RETURNS), ["EX01", "SA01"]),
-        (documented("Doubles a number.", PARAMETERS, RETURNS, SEE_ALSO, EXAMPLES), ["SS05"]),
-        (documented("Double it.", PARAMETERS.replace("r : int", "r"), RETURNS, SEE_ALSO, EXAMPLES), ["PR04"]),
+        (make_documented_function("Double a number.", PARAMETERS, RETURNS, SEE_ALSO, EXAMPLES), []),
+        (make_documented_function("Double a number.", RETURNS, SEE_ALSO, EXAMPLES), ["PR01"]),
+        (make_documented_function("Double a number.", PARAMETERS, SEE_ALSO, EXAMPLES), ["RT01"]),
+        (make_documented_function("Double a number.", PARAMETERS, RETURNS), ["EX01", "SA01"]),
+        (make_documented_function("Doubles a number.", PARAMETERS, RETURNS, SEE_ALSO, EXAMPLES), ["SS05"]),
+        (
+            make_documented_function(
+                "Double it.", PARAMETERS.replace("r : int", "r"), RETURNS, SEE_ALSO, EXAMPLES
+            ),
+            ["PR04"],
+        ),
     ],
 )
 def test_docstrings_that_lack_something(value: Callable[[int], int], codes: list[str]) -> None:

@@ -232,7 +232,7 @@ def targets() -> dict[str, Target]:
     )
     for path in sorted((ROOT / "tests" / "models" / "golden").glob("digests-*.uk")):
         signed = path.read_bytes()
-        seeds = [damage.without_digests(signed), signed]
+        seeds = [damage.remove_digests(signed), signed]
         name = path.stem.removeprefix("digests-")
         # A kernel model must be compiled before it can predict, so `load` refuses it.
         read = unkernel.read_model if name == "kernel" else unkernel.load

@@ -232,7 +232,7 @@ def parser_readers() -> Iterator[Reader]:
         sentences = beginning(text, 2, ENDS[name])
         for path in sorted(GOLDEN.glob(f"{name}-*.uk")):
             signed = rewrite(path)
-            seeds = [damage.without_digests(signed), signed]
+            seeds = [damage.remove_digests(signed), signed]
             yield Reader(
                 f"uk {path.stem}",
                 lambda file, sentences=sentences: ask_parser(unkernel.load(file), sentences),
@@ -316,7 +316,7 @@ def plan_readers() -> Iterator[Reader]:
         for name, model in record_models().items():
             path = Path(folder) / f"{name}.uk"
             model.save(path)
-            seeds = [damage.without_digests(path.read_bytes()), path.read_bytes()]
+            seeds = [damage.remove_digests(path.read_bytes()), path.read_bytes()]
             yield Reader(
                 f"uk plan-{name}", lambda file: ask_records(unkernel.load(file)), seeds, is_model=True
             )

@@ -19,7 +19,7 @@ def on_path(monkeypatch, tmp_path):
     monkeypatch.delitem(sys.modules, "peers", raising=False)
 
 
-def archive_of(folder: Path, makefile: str) -> Path:
+def make_archive(folder: Path, makefile: str) -> Path:
     (folder / "Makefile").write_text(makefile)
     path = folder / "archive.tar.gz"
     with tarfile.open(path, "w:gz") as archive:
@@ -41,7 +41,7 @@ def test_an_archive_is_built(tmp_path, capsys):
     import peers
     from harness.processes import program
 
-    packed = archive_of(tmp_path, "all:\n\tprintf '#!/bin/sh\\necho learnt\\n' > learn\n\tchmod +x learn\n")
+    packed = make_archive(tmp_path, "all:\n\tprintf '#!/bin/sh\\necho learnt\\n' > learn\n\tchmod +x learn\n")
     learner = peers.Program("Learner", "1.0", "http://home", ("of/learn",), packed.as_uri())
     assert learner.state() == "not built (1.0)"
     peers.main(["--install"], [learner])
@@ -64,6 +64,6 @@ def test_peers_that_cannot_be_built_are_left_out_and_named(archive, reason):
 def test_failed_builds_are_reported(tmp_path):
     import peers
 
-    packed = archive_of(tmp_path, "all:\n\tfalse\n")
+    packed = make_archive(tmp_path, "all:\n\tfalse\n")
     message = peers.Program("Learner", "1.0", "http://home", ("learn",), packed.as_uri()).install()
     assert message.startswith("left out") and "make" in message

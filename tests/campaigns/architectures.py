@@ -63,11 +63,11 @@ def trained_scores() -> Iterator[tuple[str, Any]]:
         yield f"TreeSVC-{kernel}", machine.decision_function(TREES)
 
 
-def with_bits(scores: Iterator[tuple[str, Any]]) -> dict[str, list[str]]:
+def express_in_bits(scores: Iterator[tuple[str, Any]]) -> dict[str, list[str]]:
     """Return scores as hexadecimal numbers, which keep every bit."""
     return {name: [float(score).hex() for score in np.ravel(values)] for name, values in scores}
 
 
 if __name__ == "__main__":
-    answers = {"stored": with_bits(stored_scores()), "trained": with_bits(trained_scores())}
+    answers = {"stored": express_in_bits(stored_scores()), "trained": express_in_bits(trained_scores())}
     Path(sys.argv[1]).write_text(json.dumps(answers), encoding="utf-8")

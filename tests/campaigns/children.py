@@ -192,7 +192,7 @@ def _work_and_exit(work: Work, folder: Path, moment: Moment, output: int) -> Non
 def count_events(work: Work, folder: Path) -> int:
     """Return how many times some work accesses its folder."""
 
-    def counted(folder: Path) -> None:
+    def print_event_count(folder: Path) -> None:
         events = 0
 
         def hook(event: str, arguments: tuple[object, ...]) -> None:
@@ -204,4 +204,4 @@ def count_events(work: Work, folder: Path) -> int:
         sys.stdout.flush()
         print("\nevents", events)
 
-    return int(run(counted, folder).said.split()[-1])
+    return int(run(print_event_count, folder).said.split()[-1])

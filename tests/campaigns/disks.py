@@ -24,7 +24,7 @@ import numpy as np
 
 from campaigns.children import Ended, FailedFlush, FullDisk, Moment, run, start
 from campaigns.kills import Trial
-from campaigns.tasks import TASKS, copied, make_rows, names
+from campaigns.tasks import TASKS, copy_folder, make_rows, names
 from unkernel import CuttingPlaneSVC, load
 
 
@@ -48,7 +48,7 @@ def check_refused(trial: Trial, folder: Path, ended: Ended) -> None:
 
 def check_full_disk(trial: Trial, moment: Moment) -> bool:
     """Return whether the work failed; with enough free bytes, it succeeds."""
-    folder = copied(trial.place / "old", trial.place / "now")
+    folder = copy_folder(trial.place / "old", trial.place / "now")
     ended = run(trial.task.work, folder, moment)
     if ended.code == 0:
         return False
@@ -94,7 +94,7 @@ def check_real_full_disk(trial: Trial, pages: int) -> bool:
         -(-(trial.place / "old" / name).stat().st_size // 4096) + 1 for name in names(trial.place / "old")
     )
     with small_disk(trial.place / "disk", 4096 * (used + pages + 1)) as disk:
-        folder = copied(trial.place / "old", disk / "now")
+        folder = copy_folder(trial.place / "old", disk / "now")
         ended = run(trial.task.work, folder)
         if ended.code == 0:
             return False
@@ -105,14 +105,14 @@ def check_real_full_disk(trial: Trial, pages: int) -> bool:
 
 def check_read_only_disk(trial: Trial) -> None:
     with small_disk(trial.place / "disk", 1 << 24) as disk:
-        folder = copied(trial.place / "old", disk / "now")
+        folder = copy_folder(trial.place / "old", disk / "now")
         _mount("-o", "remount,ro", str(disk))
         check_refused(trial, folder, run(trial.task.work, folder))
 
 
 def check_read_only_folder(trial: Trial) -> None:
     """Check a read-only folder; for root, no folder is read-only."""
-    folder = copied(trial.place / "old", trial.place / "now")
+    folder = copy_folder(trial.place / "old", trial.place / "now")
     folder.chmod(0o555)
     try:
         check_refused(trial, folder, run(trial.task.work, folder))
@@ -121,7 +121,7 @@ def check_read_only_folder(trial: Trial) -> None:
     check_ends_well(trial, folder)
 
 
-def savers_at_once(place: Path, saves: int, savers: int = 3, loaders: int = 2) -> int:
+def save_in_processes(place: Path, saves: int, savers: int = 3, loaders: int = 2) -> int:
     """Return how often a model was loaded while several processes saved to its file."""
     models = [CuttingPlaneSVC(C=0.1).fit(*make_rows(seed)) for seed in range(savers)]
     weights = [model.to_model().weights for model in models]
@@ -156,7 +156,7 @@ def _check_ended(ended: Ended) -> str:
     return ended.said
 
 
-def campaign(sizes: int, saves: int, seed: int) -> int:
+def run_campaign(sizes: int, saves: int, seed: int) -> int:
     """Run all checks for all tasks; return how many failed."""
     rng, failures, mounts = random.Random(seed), 0, can_mount()
     with tempfile.TemporaryDirectory() as place:
@@ -180,7 +180,7 @@ def campaign(sizes: int, saves: int, seed: int) -> int:
             print(summary, *failed, sep="\n  ", flush=True)
         folder = Path(place) / "savers"
         folder.mkdir()
-        loads = savers_at_once(folder, saves)
+        loads = save_in_processes(folder, saves)
         print(f"3 savers at once, {saves} times each: {loads} loads, none mixed or damaged")
     return failures
 
@@ -205,7 +205,7 @@ def main() -> int:
     parser.add_argument("--saves", type=int, default=500, help="how often each of three processes saves")
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
-    return campaign(options.sizes, options.saves, options.seed) > 0
+    return run_campaign(options.sizes, options.saves, options.seed) > 0
 
 
 if __name__ == "__main__":

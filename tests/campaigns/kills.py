@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from campaigns.children import AfterSeconds, AtByte, BeforeEvent, Moment, count_events, run
-from campaigns.tasks import TASKS, Task, copied, names
+from campaigns.tasks import TASKS, Task, copy_folder, names
 
 
 @dataclass
@@ -36,7 +36,7 @@ class Trial:
     def __post_init__(self) -> None:
         (self.place / "old").mkdir(parents=True)
         self.task.prepare(self.place / "old")
-        copied(self.place / "old", self.place / "new")
+        copy_folder(self.place / "old", self.place / "new")
         began = time.perf_counter()
         ended = run(self.task.work, self.place / "new")
         self.seconds = time.perf_counter() - began
@@ -44,11 +44,11 @@ class Trial:
         self.largest = max((self.place / "new" / name).stat().st_size for name in self.task.outputs)
 
     def events(self) -> int:
-        return count_events(self.task.work, copied(self.place / "old", self.place / "now"))
+        return count_events(self.task.work, copy_folder(self.place / "old", self.place / "now"))
 
     def round(self, moments: Iterable[Moment]) -> None:
         """Kill the task at each moment in turn, in one folder, then let it end. Raises AssertionError."""
-        folder = copied(self.place / "old", self.place / "now")
+        folder = copy_folder(self.place / "old", self.place / "now")
         for moment in moments:
             ended = run(self.task.work, folder, moment)
             assert ended.killed or ended.code == 0, f"{moment}: {ended.last_line}"
@@ -77,7 +77,7 @@ def draw_moments(trial: Trial, rng: random.Random, events: int) -> list[Moment]:
     return [rng.choice(kinds)() for _ in range(rng.randint(1, 3))]
 
 
-def campaign(kills: int, seed: int, task_names: Iterable[str] = TASKS) -> Counter[str]:
+def run_campaign(kills: int, seed: int, task_names: Iterable[str] = TASKS) -> Counter[str]:
     """Kill all tasks, slow tasks a twentieth as often as others; count kills by task, and "failures"."""
     rng = random.Random(seed)
     counts: Counter[str] = Counter(failures=0)
@@ -104,7 +104,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--tasks", nargs="*", default=list(TASKS), choices=list(TASKS))
     options = parser.parse_args()
-    counts = campaign(options.kills, options.seed, options.tasks)
+    counts = run_campaign(options.kills, options.seed, options.tasks)
     failures = counts.pop("failures")
     print(f"{counts.total()} kills, {failures} failures (seed {options.seed})")
     return failures > 0

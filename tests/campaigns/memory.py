@@ -41,7 +41,7 @@ def address_space_bytes() -> int:
     return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0]) * resource.getpagesize()
 
 
-def holds(work: Work, budget: float, factor: float) -> str | None:
+def find_failure(work: Work, budget: float, factor: float) -> str | None:
     """Run the work with a limit of budget times factor; return None, or the last line of its error."""
 
     def limited(_: Path) -> None:
@@ -67,7 +67,7 @@ def random_rows(rows: int, features: int, ones: int, seed: int = 0) -> tuple[spa
 # --- Tasks -------------------------------------------------------------------------------------------------
 
 
-def compiling(scale: float) -> Iterator[tuple[str, Work, float]]:
+def list_compilations(scale: float) -> Iterator[tuple[str, Work, float]]:
     """Yield models whose tables would take several times the budget in some engine."""
     X, _ = random_rows(int(6000 * scale), 2000, 25)
     model = replace(
@@ -89,9 +89,9 @@ def compile_alike(model: Any, budget: float, expected: Any) -> None:
     assert compile(model, memory=budget, measure=False).candidates == expected, "fewer engines were built"
 
 
-def needed(learner: PolySVC, X: Any, y: Any) -> float:
+def measure_needed_memory(learner: PolySVC, X: Any, y: Any) -> float:
     """Return the memory that a learner asks for when no memory is free."""
-    with_none, _base.available_bytes = _base.available_bytes, lambda: 1
+    real_available_bytes, _base.available_bytes = _base.available_bytes, lambda: 1
     try:
         learner.fit(X, y)
     except MemoryError as error:
@@ -99,19 +99,19 @@ def needed(learner: PolySVC, X: Any, y: Any) -> float:
         assert search, error
         return float(search[1]) * {"GB": 1e9, "MB": 1e6}[search[2]]
     finally:
-        _base.available_bytes = with_none
+        _base.available_bytes = real_available_bytes
     raise AssertionError("nothing was refused")
 
 
-def storing(scale: float) -> Iterator[tuple[str, Work, float]]:
+def list_trainings_by_storage(scale: float) -> Iterator[tuple[str, Work, float]]:
     X, y = random_rows(int(20_000 * scale), 600, 20)
     for storage in ("condensed", "on_the_fly", "split"):
         learner = PolySVC(degree=3, storage=storage, C=1e-4, tol=0.1, max_iter=3, random_state=0)
-        budget = needed(learner, X, y)
+        budget = measure_needed_memory(learner, X, y)
         yield f"PolySVC, storage={storage}, {budget / 1e6:.0f} MB", partial(learner.fit, X, y), budget
 
 
-def out_of_core(scale: float, folder: Path) -> Iterator[tuple[str, Work, float]]:
+def list_out_of_core_trainings(scale: float, folder: Path) -> Iterator[tuple[str, Work, float]]:
     X, y = random_rows(int(30_000 * scale), int(200_000 * scale), 30)
     path = folder / "rows.svm"
     write_svmlight(path, X, y)
@@ -120,22 +120,28 @@ def out_of_core(scale: float, folder: Path) -> Iterator[tuple[str, Work, float]]
     yield f"out of core, {budget / 1e6:.0f} MB", partial(learner.fit, path), budget
 
 
-def campaign(scale: float) -> int:
+def run_campaign(scale: float) -> int:
     """Return the number of budgets that were exceeded."""
     failures = 0
     with tempfile.TemporaryDirectory() as place:
-        for works in (compiling(scale), storing(scale), out_of_core(scale, Path(place))):
+        for works in (
+            list_compilations(scale),
+            list_trainings_by_storage(scale),
+            list_out_of_core_trainings(scale, Path(place)),
+        ):
             for name, work, budget in works:
-                error = holds(work, budget, FACTOR)
+                error = find_failure(work, budget, FACTOR)
                 failures += error is not None
-                print(f"{name}: {verdict(work, budget, error)}", flush=True)
+                print(f"{name}: {describe_outcome(work, budget, error)}", flush=True)
     return failures
 
 
-def verdict(work: Work, budget: float, error: str | None) -> str:
+def describe_outcome(work: Work, budget: float, error: str | None) -> str:
     if error is None:
         return f"holds with {FACTOR} times as much"
-    enough = next((factor for factor in (1.5, 2, 3, 5, 10) if holds(work, budget, factor) is None), None)
+    enough = next(
+        (factor for factor in (1.5, 2, 3, 5, 10) if find_failure(work, budget, factor) is None), None
+    )
     return f"FAILS with {FACTOR} times as much ({error}); {enough or 'not even 10'} times is enough"
 
 
@@ -146,7 +152,7 @@ def main() -> int:
     if "MALLOC_ARENA_MAX" not in os.environ:  # otherwise every thread reserves 64 MB of addresses
         os.environ["MALLOC_ARENA_MAX"] = "1"
         os.execv(sys.executable, [sys.executable, "-m", "campaigns.memory", *sys.argv[1:]])
-    return campaign(options.scale) > 0
+    return run_campaign(options.scale) > 0
 
 
 if __name__ == "__main__":

@@ -63,7 +63,7 @@ def fit_and_catch_warnings(learner: Any, *data: Any, **fit_arguments: Any) -> tu
     return learner, any(issubclass(warning.category, ConvergenceWarning) for warning in caught)
 
 
-def weights_of_peer(peer: Any, *data: Any) -> Rows:
+def train_peer(peer: Any, *data: Any) -> Rows:
     """Return the peer's weights, without warnings: any weights test a lower bound."""
     return fit_and_catch_warnings(peer, *data)[0].coef_[0]
 
@@ -166,7 +166,7 @@ def l2(rng: Random) -> Iterator[str]:
         learner, warned = fit_and_catch_warnings(PolySVC(loss=loss, storage=storage, **common), X, y)
         peer = LinearSVC(dual=True, C=C, loss=loss, fit_intercept=False, tol=1e-8, max_iter=3000)
     w, columns = mapped(learner, X, options, l1=False)
-    weights = weights_of_peer(peer, Phi, y)
+    weights = train_peer(peer, Phi, y)
     other_objectives = [objective(v, Phi, y, C, loss)[0] for v in (weights, 0 * weights)]
     yield from find_false_claims(learner, warned, objective(w, columns, y, C, loss), other_objectives)
 
@@ -186,7 +186,7 @@ def l1(rng: Random) -> Iterator[str]:
         learner, warned = fit_and_catch_warnings(PolySVC(penalty="l1", loss=loss, **common), X, y)
         peer = LinearSVC(penalty="l1", dual=False, C=C, fit_intercept=False, tol=1e-8, max_iter=1000)
     w, columns = mapped(learner, X, options, l1=True)
-    weights = weights_of_peer(peer, Phi, y)
+    weights = train_peer(peer, Phi, y)
     other_objectives = [objective(v, Phi, y, C, loss, penalty="l1")[0] for v in (weights, 0 * weights)]
     yield from find_false_claims(
         learner, warned, objective(w, columns, y, C, loss, penalty="l1"), other_objectives
@@ -207,7 +207,7 @@ def ranking(rng: Random) -> Iterator[str]:
     sides = np.where(np.arange(len(i)) % 2 == 0, 1, -1)
     differences = (X[i] - X[j]) * sides[:, None]
     peer = LinearSVC(loss="hinge", C=scale, fit_intercept=False, tol=1e-8, max_iter=3000)
-    weights = np.zeros(X.shape[1]) if len(set(sides)) < 2 else weights_of_peer(peer, differences, sides)
+    weights = np.zeros(X.shape[1]) if len(set(sides)) < 2 else train_peer(peer, differences, sides)
     values = [objective(w, differences, sides, scale, "hinge") for w in (learner.coef_, weights, 0 * weights)]
     yield from find_false_claims(learner, warned, values[0], [value for value, _ in values[1:]])
 

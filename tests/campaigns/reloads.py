@@ -61,7 +61,7 @@ class RequestSender(threading.Thread):
                 self.statuses[status] = self.statuses.get(status, 0) + 1
 
 
-def campaign(reloads: int, folder: Path) -> list[str]:
+def run_campaign(reloads: int, folder: Path) -> list[str]:
     """Return the faults found."""
     models = [folder / "a.uk", folder / "b.uk"]
     for path, C in zip(models, (1000.0, 0.01), strict=True):
@@ -117,7 +117,7 @@ def main() -> int:
     parser.add_argument("--reloads", type=int, default=10_000)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        faults = campaign(options.reloads, Path(folder))
+        faults = run_campaign(options.reloads, Path(folder))
     for fault in faults:
         print(fault, file=sys.stderr)
     return 1 if faults else 0

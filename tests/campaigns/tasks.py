@@ -142,7 +142,7 @@ TASKS = {
 }
 
 
-def copied(folder: Path, target: Path) -> Path:
+def copy_folder(folder: Path, target: Path) -> Path:
     """Copy a folder with the times of its files, which decide whether packed rows match their sources."""
     shutil.rmtree(target, ignore_errors=True)
     return Path(shutil.copytree(folder, target))

@@ -72,14 +72,14 @@ def test_several_processes_save_at_once(tmp_path):
     program = """
         import sys
         from pathlib import Path
-        from campaigns.disks import savers_at_once
-        savers_at_once(Path(sys.argv[1]), 20)
+        from campaigns.disks import save_in_processes
+        save_in_processes(Path(sys.argv[1]), 20)
     """
     check_in_a_process_of_its_own(program, tmp_path)
 
 
 def test_ten_threads_share_one_model():
-    check_in_a_process_of_its_own("from campaigns.threads import in_threads; in_threads(3)")
+    check_in_a_process_of_its_own("from campaigns.threads import run_in_threads; run_in_threads(3)")
 
 
 @pytest.mark.parametrize(
@@ -89,9 +89,9 @@ def test_ten_threads_share_one_model():
 def test_processes_start_while_threads_are_busy(start_method):
     program = """
         import sys
-        from campaigns.threads import in_processes
+        from campaigns.threads import run_in_processes
         if __name__ == "__main__":
-            in_processes(sys.argv[1], 2)
+            run_in_processes(sys.argv[1], 2)
     """
     check_in_a_process_of_its_own(program, start_method)
 
@@ -99,5 +99,5 @@ def test_processes_start_while_threads_are_busy(start_method):
 @pytest.mark.slow
 @pytest.mark.skipif("UNKERNEL_SANITIZER" in os.environ, reason="sanitizers need address space of their own")
 def test_memory_budgets_hold():
-    program = "from campaigns.memory import campaign; sys.exit(campaign(0.5))"
+    program = "from campaigns.memory import run_campaign; sys.exit(run_campaign(0.5))"
     check_in_a_process_of_its_own(program, MALLOC_ARENA_MAX="1")

@@ -79,7 +79,7 @@ class Swapped:
 
 
 @contextmanager
-def busy(shared: Shared, swapped: Swapped, askers: int = 8) -> Iterator[Callable[[], int]]:
+def keep_threads_busy(shared: Shared, swapped: Swapped, askers: int = 8) -> Iterator[Callable[[], int]]:
     """Run ten threads; yield a function that returns the rounds of the slowest thread so far."""
     stop = threading.Event()
     works: list[Callable[[int], object]] = [lambda turn: shared.check(1 + turn % 2)] * askers
@@ -103,9 +103,12 @@ def busy(shared: Shared, swapped: Swapped, askers: int = 8) -> Iterator[Callable
             future.result()
 
 
-def in_threads(rounds: int) -> None:
+def run_in_threads(rounds: int) -> None:
     """Wait until each of the ten threads has made this number of rounds."""
-    with tempfile.TemporaryDirectory() as folder, busy(Shared(), Swapped(Path(folder))) as slowest:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        keep_threads_busy(Shared(), Swapped(Path(folder))) as slowest,
+    ):
         while slowest() < rounds:
             threading.Event().wait(0.01)
 
@@ -146,9 +149,9 @@ def ask_elsewhere(start_method: str, shared: Shared, processes: int) -> None:
             assert all(pool.map_async(answer, [shared] * processes, chunksize=1).get(PATIENCE))
 
 
-def in_processes(start_method: str, processes: int) -> None:
+def run_in_processes(start_method: str, processes: int) -> None:
     shared = Shared()
-    with tempfile.TemporaryDirectory() as folder, busy(shared, Swapped(Path(folder)), askers=2):
+    with tempfile.TemporaryDirectory() as folder, keep_threads_busy(shared, Swapped(Path(folder)), askers=2):
         ask_elsewhere(start_method, shared, processes)
 
 
@@ -157,10 +160,10 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=300, help="of each of the ten threads")
     parser.add_argument("--processes", type=int, default=20, help="of each kind")
     options = parser.parse_args()
-    in_threads(options.rounds)
+    run_in_threads(options.rounds)
     print(f"10 threads, {options.rounds} rounds and more each: every answer was right", flush=True)
     for start_method in START_METHODS:
-        in_processes(start_method, options.processes)
+        run_in_processes(start_method, options.processes)
         print(
             f"{options.processes} processes by {start_method} beside busy threads: every answer was right",
             flush=True,

@@ -43,7 +43,7 @@ def kill_later(client: Any, seconds: float, rng: random.Random) -> threading.Tim
     return timer
 
 
-def campaign(kills: int, seed: int) -> int:
+def run_campaign(kills: int, seed: int) -> int:
     """Train repeatedly, killing a worker each time; return how many losses were noticed."""
     rng = random.Random(seed)
     X, y = make_rows(1, rows=600)
@@ -72,7 +72,7 @@ def main() -> int:
     options = parser.parse_args()
     with dask.config.set(SETTINGS):
         get_mp_context().set_forkserver_preload(["distributed", "unkernel.distributed"])
-        recoveries = campaign(options.kills, options.seed)
+        recoveries = run_campaign(options.kills, options.seed)
     print(
         f"{options.kills} workers killed, {recoveries} recoveries in the middle of a training, "
         "0 wrong answers"

@@ -234,7 +234,7 @@ def test_index_zero_is_refused_by_a_model_that_counts_from_one(run, model_file, 
 
 
 def edit_header(path: Path, edit) -> None:
-    data = damage.without_digests(path.read_bytes())
+    data = damage.remove_digests(path.read_bytes())
     (length,) = struct.unpack("<Q", data[:8])
     header = json.loads(data[8 : 8 + length])
     edit(header)

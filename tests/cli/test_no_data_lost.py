@@ -105,7 +105,7 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
 
 
-def inputs_of(words: tuple[str, ...]) -> list[str]:
+def list_inputs(words: tuple[str, ...]) -> list[str]:
     """Return the file arguments of a command, in their order."""
     kind = words[-1] if words[-1] in DATA else "parser" if words == ("parse",) else "poly"
     if words[0] in ("train", "tune"):
@@ -114,7 +114,7 @@ def inputs_of(words: tuple[str, ...]) -> list[str]:
     return [f"{kind}.uk"] if needs_no_data else [f"{kind}.uk", f"{kind}.data"]
 
 
-def content_of(option: Any, words: tuple[str, ...], data: Path) -> bytes:
+def read_option_file(option: Any, words: tuple[str, ...], data: Path) -> bytes:
     """Return the content of a file that an option reads."""
     if option.name == "schema":
         return b'{"age": "number"}'
@@ -156,7 +156,7 @@ def list_cases(option_set: set[str]) -> list[Any]:
 @pytest.mark.parametrize(("words", "option"), list_cases(OUTPUTS))
 def test_outputs_that_are_inputs_are_refused(files, capfd, words, option):
     """The arguments can have any order, the file any spelling, and --force does not help."""
-    inputs = inputs_of(words)
+    inputs = list_inputs(words)
     suffix = ".svg" if option.name in PICTURES else ""
     required = required_options(words, option)
     forces = [[], ["--force"]] if find_options(words, {"force"}) else [[]]
@@ -178,8 +178,8 @@ def test_outputs_that_are_inputs_are_refused(files, capfd, words, option):
 @pytest.mark.parametrize(("words", "option"), list_cases(INPUTS))
 def test_outputs_that_an_option_reads_are_refused(files, capfd, words, option):
     """An output may not be a file that another option reads."""
-    inputs = inputs_of(words)
-    files.joinpath("other").write_bytes(content_of(option, words, files.joinpath(inputs[-1])))
+    inputs = list_inputs(words)
+    files.joinpath("other").write_bytes(read_option_file(option, words, files.joinpath(inputs[-1])))
     if option.name == "schema":
         files.joinpath("people.csv").write_text("age,rich\n3,yes\n4,no\n" * 20)
         inputs = ["people.csv", "--target", "rich"]
@@ -209,7 +209,7 @@ def test_outputs_that_an_option_reads_are_refused(files, capfd, words, option):
 
 @pytest.mark.parametrize(("words", "option"), list_cases(OUTPUTS))
 def test_outputs_that_cannot_be_written(files, capfd, words, option):
-    inputs = inputs_of(words)
+    inputs = list_inputs(words)
     suffix = ".svg" if option.name in PICTURES else ".uk"
     required = required_options(words, option)
     original_contents = contents(files)
@@ -224,7 +224,7 @@ def test_outputs_that_cannot_be_written(files, capfd, words, option):
 @pytest.mark.parametrize("words", [words for words in COMMANDS if words != ("serve",)], ids=" ".join)
 def test_no_order_of_files_changes_any_of_them(files, capfd, words):
     """All commands leave their inputs unchanged, whether they succeed or fail. (The server never ends.)"""
-    inputs = inputs_of(words)
+    inputs = list_inputs(words)
     if words == ("train", "table"):
         files.joinpath("people.csv").write_text("age,rich\n3,yes\n4,no\n" * 20)
         inputs = ["people.csv"]

@@ -62,11 +62,11 @@ def test_all_commands_follow_the_threshold_of_training(run, loans, tmp_path, kin
     assert trained["test"]["accuracy"] == pytest.approx(accuracy)
     plain = fast.with_threshold(None)
     records = read_records(later)
-    assert choose_labels(plain, _typed(records), 1 / 6) == [one["prediction"] for one in answers]
-    assert plain.predict(_typed(records)).tolist() != [one["prediction"] for one in answers]
+    assert choose_labels(plain, _convert_numbers(records), 1 / 6) == [one["prediction"] for one in answers]
+    assert plain.predict(_convert_numbers(records)).tolist() != [one["prediction"] for one in answers]
 
 
-def _typed(records):
+def _convert_numbers(records):
     return [record | {"age": int(record["age"]), "late": int(record["late"])} for record in records]
 
 

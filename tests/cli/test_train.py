@@ -217,16 +217,16 @@ def test_help_has_the_defaults_of_the_estimators(run, monkeypatch):
 
 
 def test_the_bar_follows_the_logarithm_of_the_gap():
-    def at(gap: float, finished: int = 0, problems: int = 1, stage: str = "training") -> float:
+    def share_done_at(gap: float, finished: int = 0, problems: int = 1, stage: str = "training") -> float:
         progress = SimpleNamespace(relative_gap=gap, finished=finished, problems=problems, stage=stage)
         return share_done(progress, tol=1e-4)
 
-    assert at(1.0) == 0.0
-    assert at(1e-2) == pytest.approx(0.5)
-    assert at(1e-4) == at(1e-9) == 1.0
-    assert at(1e-2, finished=3, problems=5) == pytest.approx(0.7)
-    assert at(1e-2, finished=5, problems=5) == 1.0
-    assert at(0.5, stage="expanding") == 0.0
+    assert share_done_at(1.0) == 0.0
+    assert share_done_at(1e-2) == pytest.approx(0.5)
+    assert share_done_at(1e-4) == share_done_at(1e-9) == 1.0
+    assert share_done_at(1e-2, finished=3, problems=5) == pytest.approx(0.7)
+    assert share_done_at(1e-2, finished=5, problems=5) == 1.0
+    assert share_done_at(0.5, stage="expanding") == 0.0
 
 
 @pytest.mark.parametrize(

@@ -83,7 +83,7 @@ def hard_training(tmp_path) -> list[str]:
     return [*places, *options]
 
 
-def started(arguments: list[str], folder: Path) -> subprocess.Popen[str]:
+def start_training(arguments: list[str], folder: Path) -> subprocess.Popen[str]:
     """Start a training that would never end, and wait until it has made progress."""
     command = [*COMMAND, *arguments, "--tol", "1e-15", "--max-iter", "1000000"]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
@@ -111,7 +111,7 @@ def test_a_killed_training_resumes_from_its_checkpoint(run, hard_training, tmp_p
     uninterrupted = run("train", *hard_training, "--json").json
     assert len(passes_made) == uninterrupted["passes"] > 60
     passes_made.clear()
-    process = started(hard_training, tmp_path / "kept")
+    process = start_training(hard_training, tmp_path / "kept")
     process.kill()
     process.communicate()
     assert process.returncode == -signal.SIGKILL
@@ -123,7 +123,7 @@ def test_a_killed_training_resumes_from_its_checkpoint(run, hard_training, tmp_p
 
 @pytest.mark.hostile
 def test_interrupted_trainings_say_how_to_resume(hard_training, tmp_path):
-    process = started(hard_training, tmp_path / "kept")
+    process = start_training(hard_training, tmp_path / "kept")
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=PATIENCE)
     assert (process.returncode, out) == (130, "")
@@ -136,7 +136,7 @@ def test_interrupted_trainings_say_how_to_resume(hard_training, tmp_path):
 
 @pytest.mark.hostile
 def test_a_checkpoint_of_other_rows_is_refused(run, hard_training, linear_files, tmp_path):
-    process = started(hard_training, tmp_path / "kept")
+    process = start_training(hard_training, tmp_path / "kept")
     process.kill()
     process.communicate()
     command = ["train", "linear", linear_files[0], "-o", tmp_path / "m.uk"]

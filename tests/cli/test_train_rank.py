@@ -18,14 +18,14 @@ def trained(request, run, rank_files, tmp_path):
     return run(*command, *options, "--json").json
 
 
-def estimator_like(trained, rank_files) -> RankSVM:
+def fit_same_estimator(trained, rank_files) -> RankSVM:
     data = read_svmlight(rank_files[0])
     learner = RankSVM().fit(data.X, data.y, data.qid)
     return learner.fit_thresholds(data.X, data.y) if trained["thresholds"] else learner
 
 
 def test_the_model_is_the_one_that_the_estimator_makes(trained, rank_files):
-    expected = estimator_like(trained, rank_files)
+    expected = fit_same_estimator(trained, rank_files)
     data, tests = map(read_svmlight, rank_files)
     assert trained["objective"] == expected.objective_
     assert trained["training_ordered_pairs"] == expected.score(data.X, data.y, data.qid)
@@ -75,7 +75,7 @@ def test_the_text_output_is_as_expected(run, rank_files, tmp_path):
 
 
 def test_predict_writes_scores_or_labels(run, trained, rank_files, tmp_path):
-    expected, tests = estimator_like(trained, rank_files), read_svmlight(rank_files[1])
+    expected, tests = fit_same_estimator(trained, rank_files), read_svmlight(rank_files[1])
     scores = expected.decision_function(tests.X)
     answers = expected.predict(tests.X) if trained["thresholds"] else scores
     output = run("predict", tmp_path / "m.uk", rank_files[1], "-o", tmp_path / "p", "--scores", "--json").json

@@ -36,7 +36,7 @@ def test_whole_and_damaged_files(run, model_file, people_model, tmp_path):
 
 def test_files_of_earlier_versions(run, model_file, tmp_path):
     without_digests = tmp_path / "old.uk"
-    without_digests.write_bytes(damage.without_digests(model_file.read_bytes()))
+    without_digests.write_bytes(damage.remove_digests(model_file.read_bytes()))
     result = run("verify", without_digests)
     assert result.code == 1
     assert "has no digests: load it and save it again" in result.out

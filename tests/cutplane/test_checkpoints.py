@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from reference.damage import join_file, settings_of, split_file, with_settings
+from reference.damage import join_file, read_settings, replace_settings, split_file
 from reference.patience import wait_for
 from unkernel import CuttingPlaneSVC, FormatError, RankSVM, write_svmlight
 from unkernel.cutplane.checkpoints import Checkpoint
@@ -315,7 +315,7 @@ def refuse_or_go_on(learner, X, y):
     return False
 
 
-def a_cut(folder):
+def find_fourth_cut(folder):
     return sorted((folder / "problem-0").glob("cut-*.uk"))[3]
 
 
@@ -323,25 +323,25 @@ def a_cut(folder):
 @pytest.mark.parametrize("which", ["state", "cut"])
 def test_truncated_checkpoint_files_are_refused(killed, folder, which, size):
     learner, X, y = killed
-    path = folder / "problem-0" / "state.uk" if which == "state" else a_cut(folder)
+    path = folder / "problem-0" / "state.uk" if which == "state" else find_fourth_cut(folder)
     path.write_bytes(path.read_bytes()[:size])
     with pytest.raises(FormatError, match="delete its folder") as caught:
         learner.fit(X, y)
     assert caught.value.file == str(path)
 
 
-def exchanged(cuts):
+def exchange_cuts(cuts):
     first_cut, second_cut = (path.read_bytes() for path in cuts[:2])
     cuts[0].write_bytes(second_cut)
     cuts[1].write_bytes(first_cut)
 
 
-def repeated(cuts):
+def repeat_first_cut(cuts):
     for path in cuts[1:]:
         path.write_bytes(cuts[0].read_bytes())
 
 
-@pytest.mark.parametrize("mix", [exchanged, repeated])
+@pytest.mark.parametrize("mix", [exchange_cuts, repeat_first_cut])
 def test_exchanged_and_repeated_cuts_are_refused(killed, folder, mix):
     """Each cut is valid, but its mass in the state belongs to another cut, so the bound would be wrong."""
     learner, X, y = killed
@@ -373,7 +373,7 @@ def test_files_of_the_user_in_the_folder_of_cuts_are_kept(folder):
 
 def test_missing_cuts_are_named(killed, folder):
     learner, X, y = killed
-    path = a_cut(folder)
+    path = find_fourth_cut(folder)
     path.unlink()
     with pytest.raises(FormatError, match="delete") as caught:
         learner.fit(X, y)
@@ -407,7 +407,7 @@ def test_damaged_settings_are_refused(killed, folder, change):
     learner, X, y = killed
     path = folder / "problem-0" / "state.uk"
     header, arrays = split_file(path.read_bytes())
-    stored = settings_of(header)
+    stored = read_settings(header)
     match change.get("cuts"):
         case "first only":
             change = {"cuts": stored["cuts"][:1]}
@@ -416,7 +416,7 @@ def test_damaged_settings_are_refused(killed, folder, change):
         case "elsewhere":
             change = {"cuts": ["../../../" + name for name in stored["cuts"][:-1]] + ["/etc/passwd"]}
     path.unlink()
-    path.write_bytes(join_file(with_settings(header, stored | change), arrays))
+    path.write_bytes(join_file(replace_settings(header, stored | change), arrays))
     assert refuse_or_go_on(learner, X, y)
 
 

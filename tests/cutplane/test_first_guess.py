@@ -24,7 +24,7 @@ def problem():
     return store, costs
 
 
-def by_cuts(problem, *, squared, intercept, threads=1, rounds=1000, tol=1e-4, start=0.0):
+def train_by_cuts(problem, *, squared, intercept, threads=1, rounds=1000, tol=1e-4, start=0.0):
     store, costs = problem
     dimension = store.features + (intercept != 0)
     bundle = Bundle(dimension, 100, of_rows=False)
@@ -51,7 +51,7 @@ def optimum(problem, *, squared, intercept):
 def test_bounds_hold_from_the_guess_on(problem, squared, intercept):
     best = optimum(problem, squared=squared, intercept=intercept)
     for rounds in (3, 4, 6, 1000):
-        ended, _ = by_cuts(problem, squared=squared, intercept=intercept, rounds=rounds)
+        ended, _ = train_by_cuts(problem, squared=squared, intercept=intercept, rounds=rounds)
         assert ended["bound"] <= best["objective"] * (1 + 1e-9)
         assert ended["objective"] >= best["bound"] * (1 - 1e-9)
     assert ended["converged"]
@@ -61,7 +61,7 @@ def test_bounds_hold_from_the_guess_on(problem, squared, intercept):
 @pytest.mark.parametrize("squared", [False, True])
 def test_the_cut_of_the_guess_is_below_the_risk_everywhere(problem, squared):
     store, costs = problem
-    _, bundle = by_cuts(problem, squared=squared, intercept=1.0, rounds=3)
+    _, bundle = train_by_cuts(problem, squared=squared, intercept=1.0, rounds=3)
     oracle = margin_oracle(costs, squared=squared)
     rng = np.random.default_rng(0)
     for size in (0.0, 0.1, 1.0, 30.0):
@@ -74,15 +74,15 @@ def test_the_cut_of_the_guess_is_below_the_risk_everywhere(problem, squared):
 
 def test_the_guess_counts_its_passes(problem):
     """A guess counts as two passes over the rows, before the first round; a given start needs no guess."""
-    with_guess, _ = by_cuts(problem, squared=False, intercept=0.0, rounds=1, tol=1e-9)
-    without_guess, _ = by_cuts(problem, squared=False, intercept=0.0, rounds=1, tol=1e-9, start=1e-9)
+    with_guess, _ = train_by_cuts(problem, squared=False, intercept=0.0, rounds=1, tol=1e-9)
+    without_guess, _ = train_by_cuts(problem, squared=False, intercept=0.0, rounds=1, tol=1e-9, start=1e-9)
     assert with_guess["rounds"] == 3
     assert without_guess["rounds"] == 1
     assert with_guess["bound"] > without_guess["bound"]
 
 
 def test_any_number_of_threads_gives_the_same(problem):
-    expected, _ = by_cuts(problem, squared=False, intercept=1.0)
+    expected, _ = train_by_cuts(problem, squared=False, intercept=1.0)
     for threads in (2, 3, 7):
-        result, _ = by_cuts(problem, squared=False, intercept=1.0, threads=threads)
+        result, _ = train_by_cuts(problem, squared=False, intercept=1.0, threads=threads)
         np.testing.assert_array_equal(expected["weights"], result["weights"])

@@ -41,7 +41,7 @@ def binary_ranking(seed, *, rows=60, features=12, groups=0):
     return X, y, rng.integers(0, groups, rows) if groups else None
 
 
-def duplicated(arrays, count):
+def duplicate_rows(arrays, count):
     """Repeat the first rows, so that some rows are equal."""
     return tuple(None if array is None else np.concatenate([array, array[:count]]) for array in arrays)
 
@@ -52,7 +52,7 @@ def duplicated(arrays, count):
 @parametrize_pairs(weighted=[False, True], make=[make_ranking, binary_ranking], degree=[2, 3])
 @pytest.mark.parametrize("pair_weight", ["uniform", {(2, 1): 5.0}], ids=["uniform", "by class"])
 def test_objective_equals_that_of_listed_pairs(degree, make, pair_weight, weighted):
-    X, y, qid = duplicated(make(1, groups=3), 10)
+    X, y, qid = duplicate_rows(make(1, groups=3), 10)
     weights = np.random.default_rng(2).choice([0.0, 0.5, 1.0, 3.0], len(y)) if weighted else None
     ranker = RankSVM(C=0.3, degree=degree, pair_weight=pair_weight, **MAP, **EXACT).fit(X, y, qid, weights)
     pairs, total = listed_pairs(y, qid, weights, None if pair_weight == "uniform" else pair_weight)

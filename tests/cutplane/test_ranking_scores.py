@@ -28,22 +28,22 @@ def test_one_query_has_the_ndcg_of_scikit_learn(data, k):
     assert result == pytest.approx(expected, abs=1e-12)
 
 
-def by_hand(labels, scores, k):
+def compute_ndcg(labels, scores, k):
     """Return NDCG of one query whose scores are all distinct."""
     gains = [2.0**label - 1 for label in labels]
 
-    def discounted(order):
+    def sum_discounted_gains(order):
         return sum(gains[i] / math.log2(place + 2) for place, i in enumerate(order[:k]))
 
-    best = discounted(sorted(range(len(gains)), key=lambda i: -gains[i]))
-    return discounted(sorted(range(len(gains)), key=lambda i: -scores[i])) / best if best else None
+    best = sum_discounted_gains(sorted(range(len(gains)), key=lambda i: -gains[i]))
+    return sum_discounted_gains(sorted(range(len(gains)), key=lambda i: -scores[i])) / best if best else None
 
 
 def test_queries_are_averaged_by_the_stated_convention():
     rng = np.random.default_rng(1)
     qid, labels, scores = rng.integers(0, 9, 60), rng.integers(0, 4, 60), rng.permutation(60) / 7
     labels[np.isin(qid, [2, 5])] = 0
-    values = [by_hand(labels[qid == q].tolist(), scores[qid == q].tolist(), 3) for q in np.unique(qid)]
+    values = [compute_ndcg(labels[qid == q].tolist(), scores[qid == q].tolist(), 3) for q in np.unique(qid)]
     defined = [value for value in values if value is not None]
     assert len(defined) == len(values) - 2
     assert ndcg_score(labels, scores, qid, k=3) == pytest.approx(np.mean(defined))

@@ -315,13 +315,13 @@ def test_changed_settings_are_refused_or_harmless(layout, tmp_path):
     """A file in which any setting has any value is refused with a ValueError, or scores a row."""
     path = save_small_file(layout, tmp_path)
     header, arrays = damage.split_file(path.read_bytes())
-    settings = damage.settings_of(header)
+    settings = damage.read_settings(header)
     setting_paths = [p for p in list_paths(settings) if p[:3] != ("model", "settings", "origin")]
     assert len(setting_paths) > 25
     for path_in_settings in setting_paths:
         for value in ARBITRARY_VALUES:
             change_array = replace_value(settings, path_in_settings, value)
-            path.write_bytes(damage.join_file(damage.with_settings(header, change_array), arrays))
+            path.write_bytes(damage.join_file(damage.replace_settings(header, change_array), arrays))
             try:
                 load(path).score_one([0, 3])
             except ValueError:

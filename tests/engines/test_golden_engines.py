@@ -15,12 +15,12 @@ TOLERANCE = {"libsvm": 1e-9, "liblinear": 1e-9, "svmlight": 5.1e-8, "tinysvm": 5
 PROBABILITIES = [name for name in golden.NAMES if "prob" in name and "svr" not in name]
 
 
-def engines_for(name):
+def list_engines(name):
     model = read_model(golden.model_path(name))
     return ("auto", *(applicable(model, EXACT) if isinstance(model, KernelModel) else ["expanded"]))
 
 
-ALL_PAIRS = [(name, engine) for name in golden.NAMES for engine in engines_for(name)]
+ALL_PAIRS = [(name, engine) for name in golden.NAMES for engine in list_engines(name)]
 RARE = {"split": (0.0, 0.5, 3, 1e9)}
 
 
@@ -62,7 +62,7 @@ def test_probabilities(name, engine):
 
 @pytest.mark.parametrize("name", golden.NAMES)
 def test_one_row_at_a_time(name):
-    fast = unkernel.compile(golden.model_path(name), engines_for(name)[-1])
+    fast = unkernel.compile(golden.model_path(name), list_engines(name)[-1])
     X = golden.test_rows(name)[:20]
     rows = [X.indices[begin:end].tolist() for begin, end in zip(X.indptr, X.indptr[1:], strict=False)]
     assert (X.data == 1).all()

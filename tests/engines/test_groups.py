@@ -11,7 +11,14 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 import unkernel
-from reference.grouped import groups_of, number_of_sums, numbered, states_met, states_of, sum_of
+from reference.grouped import (
+    count_states,
+    count_sums,
+    list_conjunctions,
+    read_groups,
+    read_states,
+    sum_weights,
+)
 from reference.kernels import (
     assert_engine,
     make_kernel_model,
@@ -57,7 +64,7 @@ def test_states_are_those_of_the_support_vectors(seed, degree, features, sums):
     model = make_slots_model(seed, degree)
     tables = build_groups(model, features, sums)
     rows = column_sets(model.support_vectors.toarray())
-    groups = groups_of(tables)
+    groups = read_groups(tables)
     if not groups:
         assert features > MAX_GROUPS
         return
@@ -66,8 +73,8 @@ def test_states_are_those_of_the_support_vectors(seed, degree, features, sums):
     assert len(set(grouped_columns)) == len(grouped_columns) == min(features, np.count_nonzero(frequencies))
     other_columns = set(np.flatnonzero(frequencies).tolist()) - set(grouped_columns)
     assert min(frequencies[grouped_columns]) >= max((frequencies[c] for c in other_columns), default=0)
-    stored, state_counts = states_of(tables), states_met(groups, rows)
-    assert number_of_sums(stored, degree) <= sums
+    stored, state_counts = read_states(tables), count_states(groups, rows)
+    assert count_sums(stored, degree) <= sums
     lowest_kept_counts = [
         min((counts[s] for s in states), default=0)
         for states, counts in zip(stored, state_counts, strict=True)
@@ -92,12 +99,12 @@ def test_states_are_those_of_the_support_vectors(seed, degree, features, sums):
 def test_sums_are_those_over_all_sets(seed, degree, scores, features):
     model = make_slots_model(seed, degree, scores=scores, slots=3)
     tables = build_groups(model, features, 2000)
-    states, weights = states_of(tables), set_weights(model)
+    states, weights = read_states(tables), set_weights(model)
     names = ("state_sums", "state_pair_sums", "state_triple_sums", "state_quadruple_sums")
     for size, name in enumerate(names, 1):
         result = tables.arrays[name].reshape(-1, scores)
         expected = (
-            [sum_of(weights, conjunction, degree) for conjunction in numbered(states, size)]
+            [sum_weights(weights, conjunction, degree) for conjunction in list_conjunctions(states, size)]
             if size <= degree
             else []
         )
@@ -108,9 +115,9 @@ def test_slots_become_groups():
     """Each slot has one of four values or none, so a group of a slot has four states."""
     model = make_slots_model(3, 2, vectors=400, slots=5, values=4, others=0)
     tables = build_groups(model, 20, 5000)
-    states = states_of(tables)
-    assert len(states) <= 5 and number_of_sums(states, 2) <= 5000
-    state_counts = states_met(groups_of(tables), column_sets(model.support_vectors.toarray()))
+    states = read_states(tables)
+    assert len(states) <= 5 and count_sums(states, 2) <= 5000
+    state_counts = count_states(read_groups(tables), column_sets(model.support_vectors.toarray()))
     assert [set(group) for group in states] == [set(counts) for counts in state_counts]
     without_groups = build_groups(model, 20, 0)
     assert not without_groups.arrays["group_begins"].size
@@ -120,7 +127,7 @@ def test_independent_features_are_not_grouped():
     """Independent features cannot be grouped with so few sums."""
     model = make_kernel_model(1, polynomial(3), vectors=200, features=42, share=0.5)
     tables = build_groups(model, 40, 12_000)
-    assert not groups_of(tables) and not tables.arrays["states"].size
+    assert not read_groups(tables) and not tables.arrays["states"].size
     assert_engine(tables.engine(), model, rows_like(model))
 
 
@@ -187,7 +194,7 @@ def test_trained_models(*, seed, degree, classes, feature_map, features, sums, b
     head = Head(4e6, grouped=features, sum_bytes=8.0 * len(model.intercept) * sums, by_frequency=by_frequency)
     without_groups = builders.build_conjunctions(model, head=Head(4e6)).engine()
     tables = builders.build_conjunctions(model, head=head, sample=sparse.csr_matrix(X[:15]))
-    assert not features or by_frequency or groups_of(tables)
+    assert not features or by_frequency or read_groups(tables)
     engine = tables.engine()
     for rows in (sparse.csr_matrix(X), sparse.csr_matrix(X * rng.normal(size=X.shape))):
         expected = without_groups.score(rows, 1)
@@ -230,7 +237,7 @@ def test_groups_over_several_words_of_bits():
     """With more than 64 grouped features, a group's bits may be in two words."""
     model = make_slots_model(2, 2, vectors=500, slots=24, values=4, others=30)
     tables = build_groups(model, 90, 1e6, rare_below=20)
-    groups = groups_of(tables)
+    groups = read_groups(tables)
     assert len([c for group in groups for c in group]) == 90
     begins = tables.arrays["group_begins"].tolist()
     assert any(begin // 64 != (end - 1) // 64 for begin, end in itertools.pairwise(begins))
@@ -313,18 +320,18 @@ def test_heaviest_conjunctions_do_not_depend_on_the_head(head):
     conjunctions = build_tables(model, head).heaviest_conjunctions(10**6)
     assert list(conjunctions["counts"]) == list(expected["counts"])
 
-    def by_columns(listing):
+    def key_by_columns(listing):
         columns = np.asarray(listing["columns"]).tolist()
         return dict(zip(map(tuple, columns), np.asarray(listing["weights"])[:, 0].tolist(), strict=True))
 
-    assert by_columns(conjunctions) == pytest.approx(by_columns(expected), rel=1e-12)
+    assert key_by_columns(conjunctions) == pytest.approx(key_by_columns(expected), rel=1e-12)
 
 
 def test_memory_is_counted():
     """Only sums of existing states count towards the memory limit."""
     model = make_slots_model(4, 3)
     tables = build_groups(model, 9, 1e9, most_bytes=3e6)
-    assert groups_of(tables)
+    assert read_groups(tables)
     used = tables.nbytes
     with pytest.raises(MemoryError):
         build_groups(model, 9, 1e9, most_bytes=used / 2)

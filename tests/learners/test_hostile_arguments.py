@@ -127,7 +127,7 @@ def replace_arrays(kind: str, **arrays: Any) -> Any:
     return matrix
 
 
-def changed(array: Any, place: int, value: int) -> Any:
+def change_entry(array: Any, place: int, value: int) -> Any:
     array = array.copy()
     array[place] = value
     return array
@@ -139,15 +139,15 @@ def malformed() -> dict[str, Any]:
         valid = sparse.csr_matrix(X).asformat(kind)
         size = X.shape[1] if kind == "csr" else X.shape[0]
         result |= {
-            f"{kind}: number too large": replace_arrays(kind, indices=changed(valid.indices, 3, size)),
+            f"{kind}: number too large": replace_arrays(kind, indices=change_entry(valid.indices, 3, size)),
             f"{kind}: number far too large": replace_arrays(
-                kind, indices=changed(valid.indices, 3, 2**31 - 1)
+                kind, indices=change_entry(valid.indices, 3, 2**31 - 1)
             ),
-            f"{kind}: negative number": replace_arrays(kind, indices=changed(valid.indices, 3, -1)),
-            f"{kind}: offsets fall": replace_arrays(kind, indptr=changed(valid.indptr, 3, 10**6)),
-            f"{kind}: negative offset": replace_arrays(kind, indptr=changed(valid.indptr, 3, -5)),
-            f"{kind}: first offset": replace_arrays(kind, indptr=changed(valid.indptr, 0, 1)),
-            f"{kind}: last offset": replace_arrays(kind, indptr=changed(valid.indptr, -1, 10**9)),
+            f"{kind}: negative number": replace_arrays(kind, indices=change_entry(valid.indices, 3, -1)),
+            f"{kind}: offsets fall": replace_arrays(kind, indptr=change_entry(valid.indptr, 3, 10**6)),
+            f"{kind}: negative offset": replace_arrays(kind, indptr=change_entry(valid.indptr, 3, -5)),
+            f"{kind}: first offset": replace_arrays(kind, indptr=change_entry(valid.indptr, 0, 1)),
+            f"{kind}: last offset": replace_arrays(kind, indptr=change_entry(valid.indptr, -1, 10**9)),
             f"{kind}: few offsets": replace_arrays(kind, indptr=valid.indptr[:-1]),
             f"{kind}: no offsets": replace_arrays(kind, indptr=valid.indptr[:0]),
             f"{kind}: many offsets": replace_arrays(kind, indptr=np.append(valid.indptr, valid.indptr[-1])),
@@ -161,16 +161,16 @@ def malformed() -> dict[str, Any]:
     for name in ("row", "col"):
         valid = getattr(coo, name)
         result |= {
-            f"coo: {name} too large": replace_arrays("coo", **{name: changed(valid, 3, 10**6)}),
-            f"coo: negative {name}": replace_arrays("coo", **{name: changed(valid, 3, -1)}),
+            f"coo: {name} too large": replace_arrays("coo", **{name: change_entry(valid, 3, 10**6)}),
+            f"coo: negative {name}": replace_arrays("coo", **{name: change_entry(valid, 3, -1)}),
             f"coo: few {name}s": replace_arrays("coo", **{name: valid[:-1]}),
         }
     result["coo: few values"] = replace_arrays("coo", data=coo.data[:-1])
     bsr = sparse.bsr_matrix(X, blocksize=(2, 2))
     result["bsr: number too large"] = sparse.bsr_matrix(X, blocksize=(2, 2))
-    result["bsr: number too large"].indices = changed(bsr.indices, 3, 4)
+    result["bsr: number too large"].indices = change_entry(bsr.indices, 3, 4)
     result["bsr: last offset"] = sparse.bsr_matrix(X, blocksize=(2, 2))
-    result["bsr: last offset"].indptr = changed(bsr.indptr, -1, 10**6)
+    result["bsr: last offset"].indptr = change_entry(bsr.indptr, -1, 10**6)
     lil = sparse.lil_matrix(X)
     lil.rows[3] = [*lil.rows[3], 5]
     result["lil: lists of different lengths"] = lil

@@ -26,13 +26,13 @@ def coo_with_repeats() -> Any:
     return sparse.coo_matrix(([1.0, 2.0], ([0, 0], [1, 1])), shape=(1, 4))
 
 
-def damaged() -> Any:
+def make_damaged_rows() -> Any:
     rows = sparse.csr_matrix(X[:2])
     rows.indices[0] = 77
     return rows
 
 
-def unsorted() -> Any:
+def make_unsorted_rows() -> Any:
     return sparse.csr_matrix((np.array([1.0, 2.0]), np.array([3, 0]), np.array([0, 2])), shape=(1, 4))
 
 
@@ -84,12 +84,12 @@ GIVEN: dict[str, Any] = {
     "csr_array": sparse.csr_array(X[:1]),
     "csc": sparse.csc_matrix(X),
     "coo": coo_with_repeats(),
-    "unsorted": unsorted(),
+    "unsorted": make_unsorted_rows(),
     "sparse ints": sparse.csr_matrix(np.arange(8).reshape(2, 4)),
     "sparse and narrow": sparse.csr_matrix(X[:, :3]),
     "sparse with nan": sparse.csr_matrix([[np.nan, 0.0, 0.0, 1.0]]),
     "sparse with stored zeros": sparse.csr_matrix((np.zeros(1), [2], [0, 1]), shape=(1, 4)),
-    "sparse and damaged": damaged(),
+    "sparse and damaged": make_damaged_rows(),
     "sparse without rows": sparse.csr_matrix((0, 4)),
 }
 EXPECTED_PLAIN = {"one row", "many rows", "columns first", "float32", "int", "bool", "list", "csr_matrix"}

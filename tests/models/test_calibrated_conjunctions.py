@@ -17,14 +17,14 @@ from unkernel.models import ConjunctionModel, LinearModel, container
 ROWS, COLUMNS = 72, 5
 
 
-def rows_of(kind: str, count: int = ROWS) -> np.ndarray:
+def make_rows(kind: str, count: int = ROWS) -> np.ndarray:
     generator = np.random.default_rng(3)
     numbers = generator.normal(size=(count, COLUMNS))
     return (numbers > 0).astype(float) if kind == "binary" else numbers
 
 
 def labels(n_classes: int) -> np.ndarray:
-    rows = rows_of("numbers")
+    rows = make_rows("numbers")
     places = np.argmax(rows[:, :n_classes] + 0.3 * np.random.default_rng(4).normal(size=(ROWS, n_classes)), 1)
     return np.array(["a", "b", "c"])[places]
 
@@ -44,13 +44,13 @@ def assert_same_predictions(fast, calibrated, X) -> None:
     kind=["binary", "numbers"], n_classes=[2, 3], method=["sigmoid", "isotonic"], ensemble=[True, False]
 )
 def test_probabilities_are_those_of_scikit_learn(tmp_path, kind, n_classes, method, ensemble):
-    X, y = rows_of(kind), labels(n_classes)
+    X, y = make_rows(kind), labels(n_classes)
     calibrated = CalibratedClassifierCV(PolySVC(), cv=3, method=method, ensemble=ensemble).fit(X, y)
     fast = unkernel.compile(calibrated, measure=False)
     assert isinstance(fast.to_model(), ConjunctionModel)
     fast.save(tmp_path / "fast.uk")
     loaded = unkernel.load(tmp_path / "fast.uk")
-    for inputs in (X, rows_of("numbers", 40)):  # including rows that are not binary
+    for inputs in (X, make_rows("numbers", 40)):  # including rows that are not binary
         check_scores(fast, calibrated, inputs)
         if method == "sigmoid" or inputs is not X:  # steps of isotonic curves are at the scores of these rows
             assert_same_predictions(fast, calibrated, inputs)
@@ -61,17 +61,17 @@ def test_probabilities_are_those_of_scikit_learn(tmp_path, kind, n_classes, meth
 @pytest.mark.parametrize("degree", [1, 2, 3])
 @pytest.mark.parametrize("options", [{"gamma": 0.5}, {"feature_map": "plain"}, {"coef0": 0.0}])
 def test_degrees_and_maps(degree, options):
-    X, y = rows_of("binary"), labels(2)
+    X, y = make_rows("binary"), labels(2)
     calibrated = CalibratedClassifierCV(PolySVC(degree=degree, **options), cv=2).fit(X, y)
     fast = unkernel.compile(calibrated, measure=False)
     assert fast.to_model().sets == ("coef0" not in options)  # the folds have the same map
-    for inputs in (X, rows_of("numbers", 40)):
+    for inputs in (X, make_rows("numbers", 40)):
         assert_same_predictions(fast, calibrated, inputs)
 
 
 def test_folds_can_lack_features():
     """Each fold lacks a feature, so the same feature has different numbers in the models of the folds."""
-    X, y = rows_of("binary"), labels(2)
+    X, y = make_rows("binary"), labels(2)
     X[: ROWS // 2, 0] = X[ROWS // 2 :, 1] = 0
     calibrated = CalibratedClassifierCV(PolySVC(degree=3), cv=[(np.arange(36), np.arange(36, 72))] * 2)
     calibrated.cv += [(np.arange(36, 72), np.arange(36))]
@@ -82,7 +82,7 @@ def test_folds_can_lack_features():
     ("inside", "kind"), [(PolyLogisticRegression(), ConjunctionModel), (CuttingPlaneSVC(), LinearModel)]
 )
 def test_other_classifiers_of_rows(inside, kind):
-    X, y = rows_of("numbers"), labels(2)
+    X, y = make_rows("numbers"), labels(2)
     calibrated = CalibratedClassifierCV(inside, cv=2).fit(X, y)
     fast = unkernel.compile(calibrated, measure=False)
     assert isinstance(fast.to_model(), kind)
@@ -90,13 +90,13 @@ def test_other_classifiers_of_rows(inside, kind):
 
 
 def test_a_frozen_classifier_is_compiled():
-    X, y = rows_of("numbers"), labels(3)
+    X, y = make_rows("numbers"), labels(3)
     calibrated = CalibratedClassifierCV(FrozenEstimator(PolySVC().fit(X, y))).fit(X, y)
     assert_same_predictions(unkernel.compile(calibrated, measure=False), calibrated, X)
 
 
 def test_one_classifier_is_explained():
-    X, y = rows_of("binary"), labels(2)
+    X, y = make_rows("binary"), labels(2)
     calibrated = CalibratedClassifierCV(PolySVC(), cv=2, ensemble=False).fit(X, y)
     explained = unkernel.compile(calibrated, measure=False).explain(X[0])
     score = calibrated.calibrated_classifiers_[0].estimator.decision_function(X[:1])[0]
@@ -112,7 +112,7 @@ def test_classifiers_of_trees_are_refused():
 
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_records(tmp_path, n_classes):
-    frame = pd.DataFrame({"size": rows_of("numbers")[:, 0], "kind": ["u", "v", "w"] * (ROWS // 3)})
+    frame = pd.DataFrame({"size": make_rows("numbers")[:, 0], "kind": ["u", "v", "w"] * (ROWS // 3)})
     calibrated = make_pipeline(RecordEncoder(), CalibratedClassifierCV(PolySVC(), cv=2)).fit(
         frame, labels(n_classes)
     )
@@ -126,18 +126,18 @@ def test_records(tmp_path, n_classes):
 
 @pytest.mark.parametrize("change", [{"calibrated": 1}, {"calibrated": True, "probability": "softmax"}])
 def test_damaged_files_are_refused(tmp_path, change):
-    X, y = rows_of("binary"), labels(2)
+    X, y = make_rows("binary"), labels(2)
     calibrated = CalibratedClassifierCV(PolySVC(), cv=2, ensemble=False).fit(X, y)
     unkernel.compile(calibrated, measure=False).save(tmp_path / "fast.uk")
     kind, arrays, settings = container.read(tmp_path / "fast.uk")[:3]
-    changed_settings = _with(settings, change)
+    changed_settings = _change_settings(settings, change)
     container.write(tmp_path / "damaged.uk", kind, arrays, changed_settings)
     with pytest.raises(FormatError, match=r"damaged\.uk"):
         unkernel.load(tmp_path / "damaged.uk").to_model()
 
 
-def _with(settings, change):
+def _change_settings(settings, change):
     """Return settings with a change in the settings of the model, which may be nested."""
     if "calibrated" in settings:
         return settings | change
-    return {k: _with(v, change) if isinstance(v, dict) else v for k, v in settings.items()}
+    return {k: _change_settings(v, change) if isinstance(v, dict) else v for k, v in settings.items()}

@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from safetensors import safe_open
 
-from reference.models import arrays_of, make_model, uk_bytes
+from reference.models import make_model, model_arrays, uk_bytes
 from reference.selection import few_examples
 from unkernel import ConjunctionModel, load
 from unkernel.data import files
@@ -146,7 +146,7 @@ def test_files_of_other_writers_are_read(tmp_path):
     model = make_model(classes=range(3))
     (tmp_path / "model.uk").write_bytes(uk_bytes(model))
     assert_same(load_model(tmp_path / "model.uk"), model)
-    extra = arrays_of(model) | {"a note to ourselves": np.arange(3)}
+    extra = model_arrays(model) | {"a note to ourselves": np.arange(3)}
     (tmp_path / "model.uk").write_bytes(uk_bytes(model, arrays=extra))
     assert_same(load_model(tmp_path / "model.uk"), model)
 

@@ -16,7 +16,15 @@ import pytest
 from safetensors.numpy import save_file
 from scipy import sparse
 
-from reference.models import arrays_of, data_of, file_of, header_of, make_model, settings_of, uk_bytes
+from reference.models import (
+    join_arrays,
+    join_file_parts,
+    make_header,
+    make_model,
+    model_arrays,
+    settings_of,
+    uk_bytes,
+)
 from reference.processes import output_of
 from unkernel import FormatError, load
 from unkernel.models import container, load_model
@@ -119,10 +127,10 @@ def changed(table, rng):
 
 
 def mutated_header(rng):
-    settings, arrays = settings_of(SMALL), arrays_of(SMALL)
+    settings, arrays = settings_of(SMALL), model_arrays(SMALL)
     if rng.random() < 0.5:
-        return file_of(header_of(arrays, changed(settings, rng)), data_of(arrays))
-    return file_of(changed(header_of(arrays, settings), rng), data_of(arrays))
+        return join_file_parts(make_header(arrays, changed(settings, rng)), join_arrays(arrays))
+    return join_file_parts(changed(make_header(arrays, settings), rng), join_arrays(arrays))
 
 
 def mutated_bytes(rng):
@@ -189,10 +197,10 @@ def test_a_setting_that_is_missing(path):
     for key in settings_of(SMALL):
         settings = settings_of(SMALL)
         del settings[key]
-        arrays = arrays_of(SMALL)
+        arrays = model_arrays(SMALL)
         check_refused(
             path,
-            file_of(header_of(arrays, settings), data_of(arrays)),
+            join_file_parts(make_header(arrays, settings), join_arrays(arrays)),
             key if key != "classes" else "class labels",
         )
 
@@ -257,16 +265,16 @@ def test_invalid_labels_are_refused(classes, path):
     ],
 )
 def test_metadata_of_other_programs_are_refused(metadata, reason, path):
-    arrays = arrays_of(SMALL)
-    header = header_of(arrays, **{"settings": settings_of(SMALL)} | metadata)
-    check_refused(path, file_of(header, data_of(arrays)), reason)
+    arrays = model_arrays(SMALL)
+    header = make_header(arrays, **{"settings": settings_of(SMALL)} | metadata)
+    check_refused(path, join_file_parts(header, join_arrays(arrays)), reason)
 
 
 @pytest.mark.parametrize("metadata", [None, [], "unkernel", 1])
 def test_metadata_that_are_not_a_table_are_refused(metadata, path):
-    arrays = arrays_of(SMALL)
-    header = header_of(arrays, settings_of(SMALL)) | {"__metadata__": metadata}
-    check_refused(path, file_of(header, data_of(arrays)), "not one of unkernel's models")
+    arrays = model_arrays(SMALL)
+    header = make_header(arrays, settings_of(SMALL)) | {"__metadata__": metadata}
+    check_refused(path, join_file_parts(header, join_arrays(arrays)), "not one of unkernel's models")
 
 
 def test_a_plain_safetensors_file(path):
@@ -296,14 +304,14 @@ def test_files_of_other_kinds_are_refused(content, path):
     [b"", b"[]", b"null", b"1", b'"x"', b"{", b"\xff\xfe", b"[" * 100_000, b'{"a":' * 50_000, b"9" * 10_000],
 )
 def test_headers_that_are_not_a_table_are_refused(text, path):
-    check_refused(path, file_of(text, b"\0" * 64), "not a model file")
+    check_refused(path, join_file_parts(text, b"\0" * 64), "not a model file")
 
 
 def with_entry(name, **changes):
-    arrays = arrays_of(SMALL)
-    header = header_of(arrays, settings_of(SMALL))
+    arrays = model_arrays(SMALL)
+    header = make_header(arrays, settings_of(SMALL))
     header[name] = header[name] | changes
-    return file_of(header, data_of(arrays))
+    return join_file_parts(header, join_arrays(arrays))
 
 
 @pytest.mark.parametrize(
@@ -347,35 +355,37 @@ def test_arrays_that_contradict_the_header_are_refused(name, changes, path):
 
 
 def test_overlapping_arrays_and_gaps_are_refused(path):
-    arrays = arrays_of(SMALL)
-    header = header_of(arrays, settings_of(SMALL))
-    data = data_of(arrays)
+    arrays = model_arrays(SMALL)
+    header = make_header(arrays, settings_of(SMALL))
+    data = join_arrays(arrays)
     overlapping = copy.deepcopy(header)
     begin, end = header["keys"]["data_offsets"]
     overlapping["keys"]["data_offsets"] = [begin - 8, end - 8]
-    check_refused(path, file_of(overlapping, data), "overlap")
+    check_refused(path, join_file_parts(overlapping, data), "overlap")
     with_gap = copy.deepcopy(header)
     for name in ("weights", "constants"):
         with_gap[name]["data_offsets"] = [offset + 8 for offset in with_gap[name]["data_offsets"]]
     begin = with_gap["weights"]["data_offsets"][0]
-    check_refused(path, file_of(with_gap, data[: begin - 8] + b"\0" * 8 + data[begin - 8 :]), "between them")
+    check_refused(
+        path, join_file_parts(with_gap, data[: begin - 8] + b"\0" * 8 + data[begin - 8 :]), "between them"
+    )
     duplicated = copy.deepcopy(header)
     duplicated["another"] = duplicated["keys"]
-    check_refused(path, file_of(duplicated, data), "overlap")
+    check_refused(path, join_file_parts(duplicated, data), "overlap")
 
 
 def test_arrays_in_another_order_are_fine(path):
-    arrays = dict(reversed(arrays_of(SMALL).items()))
-    path.write_bytes(file_of(header_of(arrays, settings_of(SMALL)), data_of(arrays)))
+    arrays = dict(reversed(model_arrays(SMALL).items()))
+    path.write_bytes(join_file_parts(make_header(arrays, settings_of(SMALL)), join_arrays(arrays)))
     assert np.array_equal(load(path).model.weights, SMALL.weights)
 
 
 def test_a_header_that_is_not_padded(path):
     """Without padding, the arrays would be at unaligned addresses."""
-    arrays = arrays_of(SMALL)
-    text = json.dumps(header_of(arrays, settings_of(SMALL))).encode()
+    arrays = model_arrays(SMALL)
+    text = json.dumps(make_header(arrays, settings_of(SMALL))).encode()
     text += b" " * (-len(text) % 8 + 1)
-    check_refused(path, len(text).to_bytes(8, "little") + text + data_of(arrays), "padded")
+    check_refused(path, len(text).to_bytes(8, "little") + text + join_arrays(arrays), "padded")
 
 
 @pytest.mark.parametrize("name", ["columns", "keys", "weights", "constants"])

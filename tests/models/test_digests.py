@@ -110,7 +110,7 @@ def test_files_without_digests_load(tmp_path: Path) -> None:
     path = saved("linear", tmp_path)
     expected = unkernel.load(path).predict(ROWS).tolist()
     without_digests = tmp_path / "old.uk"
-    without_digests.write_bytes(damage.without_digests(path.read_bytes()))
+    without_digests.write_bytes(damage.remove_digests(path.read_bytes()))
     opened = container.open_file(without_digests, verify=True)
     assert opened.digests is None and opened.sha256 is None
     assert unkernel.load(without_digests).predict(ROWS).tolist() == expected

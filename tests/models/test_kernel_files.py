@@ -12,7 +12,7 @@ from safetensors import safe_open
 from scipy import sparse
 
 from reference import golden
-from reference.models import data_of, file_of
+from reference.models import join_arrays, join_file_parts
 from unkernel import FormatError, compile
 from unkernel.models import Decision, Kernel, KernelModel, LinearModel, container, load_model, read_model
 
@@ -59,7 +59,7 @@ def uk_bytes(model, *, arrays=None, settings=None, kind=None):
         offsets = [offset, offset + array.nbytes]
         header[name] = {"dtype": NAMES[array.dtype], "shape": list(array.shape), "data_offsets": offsets}
         offset += array.nbytes
-    return file_of(header, data_of(all_arrays))
+    return join_file_parts(header, join_arrays(all_arrays))
 
 
 def check_refused(path, content, match=None):

@@ -17,7 +17,7 @@ import pytest
 from scipy import sparse
 
 import unkernel
-from reference.models import file_of, header_of
+from reference.models import join_file_parts, make_header
 from reference.processes import output_of
 from reference.tree_examples import make_problem
 from unkernel import Forest, FormatError, TreeClassifier, TreeModel, TreeSVC, read_trees
@@ -205,13 +205,13 @@ def parts_of(model):
 def uk_bytes(arrays, model_settings):
     """Return a file of these arrays and settings, in an order that keeps them aligned."""
     ordered = dict(sorted(arrays.items(), key=lambda item: -item[1].dtype.itemsize))
-    header = header_of({}, model_settings, kind="tree")
+    header = make_header({}, model_settings, kind="tree")
     offset = 0
     for name, array in ordered.items():
         entry = {"dtype": TYPES[array.dtype.str[1:]], "shape": list(array.shape)}
         header[name] = entry | {"data_offsets": [offset, offset + array.nbytes]}
         offset += array.nbytes
-    return file_of(header, b"".join(array.tobytes() for array in ordered.values()))
+    return join_file_parts(header, b"".join(array.tobytes() for array in ordered.values()))
 
 
 def check_refused(path, content, match=None):

@@ -58,7 +58,7 @@ def _bits(numbers: Any) -> tuple[str, ...]:
     return tuple(float(number).hex() for number in np.asarray(numbers, dtype=np.float64).reshape(-1))
 
 
-def refusal_of(error: Exception | str) -> Refusal:
+def read_refusal(error: Exception | str) -> Refusal:
     """Return the refusal that an error or a message describes, in the words of errors about JSON."""
     # Commands replace unprintable characters, and print everything on one line.
     words = re.sub(r"[\t\r\n]", " ", str(error))
@@ -73,7 +73,7 @@ def refusal_of(error: Exception | str) -> Refusal:
     return Refusal(words)
 
 
-def answers_of_rows(model: Any, labels: Any, scores: Any, probabilities: Any) -> list[Answer]:
+def list_answers(model: Any, labels: Any, scores: Any, probabilities: Any) -> list[Answer]:
     """Return the answers in arrays of one row per record."""
     labels = np.asarray(labels).tolist()
     scores = np.asarray(scores).reshape(len(labels), -1) if len(labels) else []

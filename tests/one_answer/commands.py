@@ -16,8 +16,8 @@ import pyarrow.parquet as pq
 
 from one_answer.answers import Answer, row_of_labels
 from one_answer.limits import CannotExpressError, Limit, csv_value
-from one_answer.requests import escaped, express_in_json, plainly
-from one_answer.ways import Record, Session, Way, arrow_of, columns_in
+from one_answer.requests import express_in_json, write_escaped_json, write_plain_json
+from one_answer.ways import Record, Session, Way, list_columns, make_arrow_table
 from unkernel import cli
 from unkernel.records.files.columns import infer_column_types, list_read_columns
 
@@ -92,7 +92,7 @@ def _reason(message: str, data: Path) -> str:
 
 def _read_columns(session: Session, records: list[Record]) -> list[str]:
     """Return all columns of the model and of the records, which tables must have."""
-    return list(dict.fromkeys([*list_read_columns(session.model.plan), *columns_in(records)]))
+    return list(dict.fromkeys([*list_read_columns(session.model.plan), *list_columns(records)]))
 
 
 # --- CSV ----------------------------------------------------------------------------------------------
@@ -109,7 +109,7 @@ def express_in_csv(session: Session, records: list[Record]) -> list[Record]:
 
 
 def _write_csv(path: Path, records: list[Record]) -> None:
-    names = columns_in(records)
+    names = list_columns(records)
     with path.open("w", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(names)
@@ -129,7 +129,10 @@ def _ask_csv(session: Session, records: list[Record]) -> list[Answer]:
 
 def _ask_lines(session: Session, records: list[Record], run: Any = run_here) -> list[Answer]:
     path = session.folder / "records.jsonl"
-    lines = [(escaped if number % 2 else plainly)(record) for number, record in enumerate(records)]
+    lines = [
+        (write_escaped_json if number % 2 else write_plain_json)(record)
+        for number, record in enumerate(records)
+    ]
     path.write_bytes(b"\n".join(lines))
     return predict(session, path, run)
 
@@ -137,9 +140,9 @@ def _ask_lines(session: Session, records: list[Record], run: Any = run_here) -> 
 # --- Parquet ------------------------------------------------------------------------------------------
 
 
-def _parquet_of(session: Session, records: list[Record]) -> Path:
+def _write_parquet(session: Session, records: list[Record]) -> Path:
     names = _read_columns(session, records)
-    table = arrow_of([{name: record.get(name) for name in names} for record in records])
+    table = make_arrow_table([{name: record.get(name) for name in names} for record in records])
     path = session.folder / "records.parquet"
     try:
         pq.write_table(table, path)
@@ -149,12 +152,12 @@ def _parquet_of(session: Session, records: list[Record]) -> Path:
 
 
 def express_in_parquet(session: Session, records: list[Record]) -> list[Record]:
-    result: list[Record] = pq.read_table(_parquet_of(session, records)).to_pylist()
+    result: list[Record] = pq.read_table(_write_parquet(session, records)).to_pylist()
     return result
 
 
 def _ask_parquet(session: Session, records: list[Record]) -> list[Answer]:
-    return predict(session, _parquet_of(session, records), run_here)
+    return predict(session, _write_parquet(session, records), run_here)
 
 
 WAYS_OF_THE_COMMAND_LINE = [

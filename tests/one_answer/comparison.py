@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from one_answer import values
-from one_answer.answers import Outcome, Refusal, refusal_of
+from one_answer.answers import Outcome, Refusal, read_refusal
 from one_answer.commands import APART, WAYS_OF_THE_COMMAND_LINE
 from one_answer.limits import CannotExpressError, is_utf8
 from one_answer.requests import WAYS_OF_THE_SERVER
@@ -119,7 +119,7 @@ def all_refusals(reference_model: Any, session: Session, record: Record) -> list
         if not isinstance(outcome, Refusal) or outcome in result:
             break
         result.append(outcome)
-        column = _column_of(outcome, record)
+        column = _find_column(outcome, record)
         if column in session.subject.kinds:
             record = record | {column: values.ORDINARY[session.subject.kinds[column]]}
         else:
@@ -127,7 +127,7 @@ def all_refusals(reference_model: Any, session: Session, record: Record) -> list
     return result
 
 
-def _column_of(refusal: Refusal, record: Record) -> str | None:
+def _find_column(refusal: Refusal, record: Record) -> str | None:
     """Return the column that a refusal refers to."""
     if match := re.search(r"(?:column|unknown) '(.*?)'", refusal.reason):
         return match[1]
@@ -144,7 +144,7 @@ def predict_or_refuse(session: Session, way: Way, records: list[Record]) -> list
     try:
         return list(way.ask(session, records))
     except (ValueError, TypeError) as error:
-        return [refusal_of(error)] * len(records)
+        return [read_refusal(error)] * len(records)
     except Exception as error:
         return [f"raised {type(error).__name__}: {error}"] * len(records)
 

@@ -10,7 +10,7 @@ from typing import Any
 from one_answer.answers import Answer, answer_of_json
 from one_answer.limits import CannotExpressError, Limit, is_utf8, json_value
 from one_answer.server import EXPLAIN, INFER, PREDICT, Reply
-from one_answer.ways import Record, Session, Way, columns_in
+from one_answer.ways import Record, Session, Way, list_columns
 from unkernel.serve.http_messages import SHORT_BODY_BYTES
 
 _LINES = (b"content-type", b"application/x-ndjson")
@@ -28,7 +28,7 @@ def express_in_json(session: Session, records: list[Record]) -> list[Record]:
     return [json.loads(json.dumps({k: json_value(v) for k, v in record.items()})) for record in records]
 
 
-def plainly(item: Any) -> bytes:
+def write_plain_json(item: Any) -> bytes:
     """Return JSON like most programs: UTF-8, with only the necessary escapes."""
     try:
         return json.dumps(item, ensure_ascii=False).encode()
@@ -36,12 +36,18 @@ def plainly(item: Any) -> bytes:
         return json.dumps(item).encode()
 
 
-def escaped(item: Any) -> bytes:
+def write_escaped_json(item: Any) -> bytes:
     """Return JSON in which all letters of keys and texts are escaped; fast readers do not support escapes."""
     if isinstance(item, dict):
-        return b"{" + b", ".join(escaped(key) + b" :" + escaped(value) for key, value in item.items()) + b"}"
+        return (
+            b"{"
+            + b", ".join(
+                write_escaped_json(key) + b" :" + write_escaped_json(value) for key, value in item.items()
+            )
+            + b"}"
+        )
     if isinstance(item, list):
-        return b"[" + b",".join(map(escaped, item)) + b"]"
+        return b"[" + b",".join(map(write_escaped_json, item)) + b"]"
     if isinstance(item, str):
         units = struct.unpack(
             f"<{len(item.encode('utf-16-le', 'surrogatepass')) // 2}H",
@@ -54,8 +60,12 @@ def escaped(item: Any) -> bytes:
 def write_keys_twice(item: Any) -> bytes:
     """Return a record that has each key twice; the second one counts."""
     if not isinstance(item, dict) or not item:
-        return plainly(item)
-    return plainly(dict.fromkeys(item, "no")).removesuffix(b"}") + b"," + plainly(item).removeprefix(b"{")
+        return write_plain_json(item)
+    return (
+        write_plain_json(dict.fromkeys(item, "no")).removesuffix(b"}")
+        + b","
+        + write_plain_json(item).removeprefix(b"{")
+    )
 
 
 def read(session: Session, reply: Reply) -> Any:
@@ -113,7 +123,7 @@ def _express_on_page(session: Session, records: list[Record]) -> list[Record]:
     return express_in_json(session, records)
 
 
-_ask_page = _ask_each(_application, plainly, EXPLAIN)
+_ask_page = _ask_each(_application, write_plain_json, EXPLAIN)
 
 
 # --- Tensors ------------------------------------------------------------------------------------------
@@ -122,8 +132,8 @@ _ask_page = _ask_each(_application, plainly, EXPLAIN)
 def express_in_tensors(session: Session, records: list[Record]) -> list[Record]:
     """Return records as tensors express them: every column has one type, and missing values are null."""
     types = {tensor.name: tensor.datatype for tensor in session.server.tensors}
-    names = [name for name in columns_in(records) if name in types]
-    if len(names) < len(columns_in(records)):
+    names = [name for name in list_columns(records) if name in types]
+    if len(names) < len(list_columns(records)):
         raise CannotExpressError(Limit.OTHER_INPUT)
     if not names:
         raise CannotExpressError(Limit.NO_COLUMNS)
@@ -147,11 +157,11 @@ def _ask_tensors(session: Session, records: list[Record]) -> list[Answer]:
         for tensor in session.server.tensors
         if tensor.name in records[0]
     ]
-    result = read(session, session.server.ask_connection(INFER, plainly({"inputs": inputs})))
-    return _of_tensors(session, result["outputs"], len(records))
+    result = read(session, session.server.ask_connection(INFER, write_plain_json({"inputs": inputs})))
+    return _read_tensors(session, result["outputs"], len(records))
 
 
-def _of_tensors(session: Session, tensors: list[dict[str, Any]], count: int) -> list[Answer]:
+def _read_tensors(session: Session, tensors: list[dict[str, Any]], count: int) -> list[Answer]:
     outputs: dict[str, list[Any]] = {tensor["name"]: tensor["data"] for tensor in tensors}
 
     def rows(name: str) -> list[Any]:
@@ -174,13 +184,13 @@ def _express_in_bytes(session: Session, records: list[Record]) -> list[Record]:
     for record, original in zip(message, records, strict=True):
         for name in record:
             if types[name] == "FP64":
-                record[name] = math.nan if record[name] is None else _float(original[name])
+                record[name] = math.nan if record[name] is None else _to_double(original[name])
             elif record[name] is None or not is_utf8(record[name]):
                 raise CannotExpressError(Limit.TENSOR_BYTES)
     return message
 
 
-def _float(value: Any) -> float:
+def _to_double(value: Any) -> float:
     try:
         return float(value)
     except OverflowError:
@@ -207,10 +217,10 @@ def _ask_bytes(session: Session, records: list[Record]) -> list[Answer]:
             }
         )
         data += part
-    head = plainly({"inputs": inputs})
+    head = write_plain_json({"inputs": inputs})
     length = (b"inference-header-content-length", b"%d" % len(head))
     result = read(session, session.server.ask_application(INFER, head + data, length))
-    return _of_tensors(session, result["outputs"], len(records))
+    return _read_tensors(session, result["outputs"], len(records))
 
 
 def _way(name: str, ask: Any) -> Way:
@@ -218,10 +228,10 @@ def _way(name: str, ask: Any) -> Way:
 
 
 WAYS_OF_THE_SERVER = [
-    _way("at once", _ask_each(_connection, plainly)),
-    _way("at once, escapes", _ask_each(_connection, escaped)),
+    _way("at once", _ask_each(_connection, write_plain_json)),
+    _way("at once, escapes", _ask_each(_connection, write_escaped_json)),
     _way("at once, keys twice", _ask_each(_connection, write_keys_twice)),
-    _way("ASGI", _ask_each(_application, plainly)),
+    _way("ASGI", _ask_each(_application, write_plain_json)),
     Way(
         "the server, its page",
         _ask_page,
@@ -229,11 +239,11 @@ WAYS_OF_THE_SERVER = [
         none_is_nan=True,
         takes_whole=True,
     ),
-    _way("a list", _ask_list(plainly)),
-    _way("a list, escapes", _ask_list(escaped)),
-    _way("a long list", _ask_list(plainly, long=True)),
-    _way("lines", _ask_lines(plainly)),
-    _way("lines, escapes", _ask_lines(escaped)),
+    _way("a list", _ask_list(write_plain_json)),
+    _way("a list, escapes", _ask_list(write_escaped_json)),
+    _way("a long list", _ask_list(write_plain_json, long=True)),
+    _way("lines", _ask_lines(write_plain_json)),
+    _way("lines, escapes", _ask_lines(write_escaped_json)),
     Way(
         "the server, tensors",
         _ask_tensors,

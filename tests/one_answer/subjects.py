@@ -84,7 +84,7 @@ def draw_subject(rng: Random) -> Subject:
         warnings.simplefilter("ignore")
         pipeline, X, kinds = draw(rng, len(labels))
         pipeline.fit(X, rng.normal(size=ROWS) if isinstance(pipeline[-1], RegressorMixin) else y)
-        model, engine = _compiled(pipeline, rng)
+        model, engine = _compile_somehow(pipeline, rng)
         model = _with_threshold(rng, model, X)
     words = " ".join(repr(pipeline).split())
     threshold = model.decision.threshold
@@ -100,7 +100,7 @@ def draw_subject_of_outputs(rng: Random) -> Subject:
         pipeline, X, kinds = draw(rng, 2)
         pipeline.steps[-1] = ("last", last)
         pipeline.fit(X, targets)
-        model, engine = _compiled(pipeline, rng, classes=names)
+        model, engine = _compile_somehow(pipeline, rng, classes=names)
     words = " ".join(repr(pipeline).split())
     return Subject(f"{words} with targets {targets[:3].tolist()}, engine {engine}", model, kinds)
 
@@ -155,7 +155,7 @@ def _with_threshold(rng: Random, model: RecordClassifier, X: Any) -> RecordClass
     return model.with_threshold(Threshold(pick(rng, [value for value in values if 0 < value < 1]), positive))
 
 
-def _compiled(pipeline: Any, rng: Random, classes: Any = None) -> tuple[RecordClassifier, str]:
+def _compile_somehow(pipeline: Any, rng: Random, classes: Any = None) -> tuple[RecordClassifier, str]:
     """Return a compiled pipeline, with a possible engine."""
     of_columns = not isinstance(pipeline[0], CountVectorizer | HashingVectorizer)
     options: dict[str, Any] = {"unknown_keys": "error" if of_columns and rng.random() < 0.2 else "ignore"}

@@ -11,7 +11,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 import unkernel
-from one_answer.answers import TOO_LARGE, Answer, refusal_of
+from one_answer.answers import TOO_LARGE, Answer, read_refusal
 from one_answer.commands import APART, predict, run_here
 from one_answer.comparison import WAYS, differences, run_model
 from one_answer.languages import REVIEWS, reviews
@@ -112,7 +112,7 @@ def test_infinities_that_files_name_are_infinite(ages: Session, name: str, text:
     (ages.folder / name).write_text(text)
     with pytest.raises(ValueError, match="the number is infinite") as caught:
         predict(ages, ages.folder / name, run_here)
-    assert refusal_of(caught.value) == ask_one(ages.model, {"age": float("-inf")})
+    assert read_refusal(caught.value) == ask_one(ages.model, {"age": float("-inf")})
 
 
 def test_half_a_surrogate_pair_is_refused_when_read(ages: Session, session: Session) -> None:

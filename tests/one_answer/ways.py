@@ -13,7 +13,7 @@ import pandas as pd
 import pyarrow as pa
 
 import unkernel
-from one_answer.answers import Answer, Outcome, answers_of_rows, flat_shares, refusal_of
+from one_answer.answers import Answer, Outcome, list_answers, flat_shares, read_refusal
 from one_answer.limits import CannotExpressError, Limit
 from one_answer.server import ServedModel
 from one_answer.subjects import Subject
@@ -75,14 +75,14 @@ def ask_one(model: Any, item: Any) -> Outcome:
         shares = model.predict_proba_one(item) if hasattr(model, "predict_proba_one") else None
         return Answer.of(model.predict_one(item), model.score_one(item), flat_shares(shares))
     except (ValueError, TypeError) as error:
-        return refusal_of(error)
+        return read_refusal(error)
 
 
 def ask_many(model: Any, X: Any, **options: Any) -> list[Answer]:
     """Return the answers of the methods for tables."""
     shares = model.predict_proba(X, **options) if hasattr(model, "predict_proba") else None
     labels, scores = model.predict(X, **options), model.decision_function(X, **options)
-    return answers_of_rows(model, labels, scores, shares)
+    return list_answers(model, labels, scores, shares)
 
 
 @dataclass(frozen=True)
@@ -117,13 +117,13 @@ def express_as_it_is(session: Session, records: list[Record]) -> list[Record]:
     return records
 
 
-def columns_in(records: list[Record]) -> list[str]:
+def list_columns(records: list[Record]) -> list[str]:
     return list(dict.fromkeys(name for record in records for name in record))
 
 
-def with_all_cells(session: Session, records: list[Record]) -> list[Record]:
+def add_missing_cells(session: Session, records: list[Record]) -> list[Record]:
     """Return records with a value for every column of the table; missing values are None."""
-    names = columns_in(records)
+    names = list_columns(records)
     if not names:
         raise CannotExpressError(Limit.NO_COLUMNS)
     return [{name: record.get(name) for name in names} for record in records]
@@ -134,9 +134,9 @@ def express_by_position(session: Session, records: list[Record]) -> list[Record]
     return [{name: record.get(name) for name in session.model.plan.columns} for record in records]
 
 
-def frame_of(records: list[Record]) -> Any:
+def make_frame(records: list[Record]) -> Any:
     """Return a frame whose columns have the types that pandas infers."""
-    if not columns_in(records):
+    if not list_columns(records):
         raise CannotExpressError(Limit.NO_COLUMNS)
     try:
         return pd.DataFrame(records)
@@ -145,7 +145,7 @@ def frame_of(records: list[Record]) -> Any:
 
 
 def express_in_frame(session: Session, records: list[Record]) -> list[Record]:
-    return _list_records(frame_of(records))
+    return _list_records(make_frame(records))
 
 
 def _list_records(frame: Any) -> list[Record]:
@@ -153,15 +153,15 @@ def _list_records(frame: Any) -> list[Record]:
     return [{name: columns[name][row] for name in columns} for row in range(len(frame))]
 
 
-def frame_of_objects(records: list[Record]) -> Any:
-    names = columns_in(records)
+def make_frame_of_objects(records: list[Record]) -> Any:
+    names = list_columns(records)
     return pd.DataFrame(
         {name: pd.Series([record.get(name) for record in records], dtype=object) for name in names}
     )
 
 
-def arrow_of(records: list[Record]) -> Any:
-    names = columns_in(records)
+def make_arrow_table(records: list[Record]) -> Any:
+    names = list_columns(records)
     if not names:
         raise CannotExpressError(Limit.NO_COLUMNS)
     if any(isinstance(value, dict) for record in records for value in record.values()):
@@ -176,11 +176,11 @@ def arrow_of(records: list[Record]) -> Any:
 
 
 def express_in_arrow(session: Session, records: list[Record]) -> list[Record]:
-    result: list[Record] = arrow_of(records).to_pylist()
+    result: list[Record] = make_arrow_table(records).to_pylist()
     return result
 
 
-def varied(table: Any) -> Any:
+def vary_layout(table: Any) -> Any:
     """Return a table in two batches, with strings in other layouts of Arrow."""
     columns = {}
     for number, name in enumerate(table.column_names):
@@ -198,17 +198,17 @@ def varied(table: Any) -> Any:
 
 def _ask_by_position(session: Session, records: list[Record]) -> list[Answer]:
     outcomes = [ask_one(session.model, list(record.values())) for record in records]
-    return [_raised(outcome) for outcome in outcomes]
+    return [_raise_outcome(outcome) for outcome in outcomes]
 
 
-def _raised(outcome: Outcome) -> Answer:
+def _raise_outcome(outcome: Outcome) -> Answer:
     if not isinstance(outcome, Answer):
         raise ValueError(outcome.reason)
     return outcome
 
 
 def _ask_reloaded(session: Session, records: list[Record]) -> list[Answer]:
-    return [_raised(ask_one(session.reloaded, item)) for item in session.items(records)]
+    return [_raise_outcome(ask_one(session.reloaded, item)) for item in session.items(records)]
 
 
 def _ask_pickled(session: Session, records: list[Record]) -> list[Answer]:
@@ -219,7 +219,7 @@ def _ask_cached(session: Session, records: list[Record]) -> list[Answer]:
     cached = session.model.with_cache(64)
     items = session.items(records)
     ask_many(cached, items)
-    return [_raised(ask_one(cached, item)) for item in items]
+    return [_raise_outcome(ask_one(cached, item)) for item in items]
 
 
 def _ask_rows(session: Session, records: list[Record]) -> list[Answer]:
@@ -228,34 +228,34 @@ def _ask_rows(session: Session, records: list[Record]) -> list[Answer]:
 
 
 def _ask_columns(session: Session, records: list[Record]) -> list[Answer]:
-    columns = {name: [record.get(name) for record in records] for name in columns_in(records)}
+    columns = {name: [record.get(name) for record in records] for name in list_columns(records)}
     return ask_many(session.model, columns)
 
 
-def _dask_of(records: list[Record]) -> Any:
+def _make_dask_frame(records: list[Record]) -> Any:
     import dask.dataframe as dd
 
-    return dd.from_pandas(frame_of(records), npartitions=2)
+    return dd.from_pandas(make_frame(records), npartitions=2)
 
 
 def express_in_dask(session: Session, records: list[Record]) -> list[Record]:
     """Return the records like Dask, which converts objects to strings."""
     try:
-        return _list_records(_dask_of(records).compute(scheduler="synchronous"))
+        return _list_records(_make_dask_frame(records).compute(scheduler="synchronous"))
     except (pa.ArrowException, UnicodeEncodeError, TypeError, ValueError, OverflowError):
         raise CannotExpressError(Limit.LIBRARY) from None
 
 
 def _ask_dask(session: Session, records: list[Record]) -> list[Answer]:
-    lazy = _dask_of(records)
+    lazy = _make_dask_frame(records)
     model = session.model
     collections = [model.predict(lazy), model.decision_function(lazy)]
     is_lazy = model.decision.scheme != "multi_output"  # then the probabilities are a list of arrays
     collections += [model.predict_proba(lazy)] if session.has_probabilities and is_lazy else []
     labels, scores, *shares = (collection.compute(scheduler="synchronous") for collection in collections)
     if session.has_probabilities and not is_lazy:
-        shares = [model.predict_proba(frame_of(records))]
-    return answers_of_rows(model, labels, scores, shares[0] if shares else None)
+        shares = [model.predict_proba(make_frame(records))]
+    return list_answers(model, labels, scores, shares[0] if shares else None)
 
 
 WAYS_OF_PYTHON = [
@@ -276,21 +276,21 @@ WAYS_OF_PYTHON = [
         takes_whole=True,
     ),
     Way("encoded rows", _ask_rows, express_as_it_is, takes_whole=True),
-    Way("a dict of columns", _ask_columns, with_all_cells),
+    Way("a dict of columns", _ask_columns, add_missing_cells),
     Way(
         "a frame of objects",
-        lambda session, records: ask_many(session.model, frame_of_objects(records)),
-        with_all_cells,
+        lambda session, records: ask_many(session.model, make_frame_of_objects(records)),
+        add_missing_cells,
     ),
-    Way("a frame", lambda session, records: ask_many(session.model, frame_of(records)), express_in_frame),
+    Way("a frame", lambda session, records: ask_many(session.model, make_frame(records)), express_in_frame),
     Way(
         "an Arrow table",
-        lambda session, records: ask_many(session.model, arrow_of(records)),
+        lambda session, records: ask_many(session.model, make_arrow_table(records)),
         express_in_arrow,
     ),
     Way(
         "an Arrow table of other layouts",
-        lambda session, records: ask_many(session.model, varied(arrow_of(records))),
+        lambda session, records: ask_many(session.model, vary_layout(make_arrow_table(records))),
         express_in_arrow,
     ),
 ]

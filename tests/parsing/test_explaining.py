@@ -236,7 +236,7 @@ def test_explained_decisions_on_chunks_rebuild_the_tags(scheme, direction, sente
     pos = [[word.upper()[:2] if word != "the" else "DT" for word in words] for words in sentences]
     corpus = ChunkCorpus.from_words(sentences, pos)
     names = chunker.feature_names("tags")
-    classes, templates = chunker.class_names("tags"), chunking.templates_of(TEMPLATE_TEXT)
+    classes, templates = chunker.class_names("tags"), chunking.parse_templates(TEMPLATE_TEXT)
     decisions = list(chunker.model_._trace_decisions(corpus, None))
     parsed = chunker.parse(corpus)
     for number, (words, sentence_pos) in enumerate(zip(sentences, pos, strict=True)):
@@ -247,7 +247,7 @@ def test_explained_decisions_on_chunks_rebuild_the_tags(scheme, direction, sente
         chosen = [decision.chosen for decision, _ in sentence_decisions]
         tags = [classes[k] for k in chosen]
         assert chunking.valid(tags, scheme)
-        assert chunking.chunks_of(tags) == chunking.chunks_of(parsed[number].tags)
+        assert chunking.find_chunks(tags) == chunking.find_chunks(parsed[number].tags)
         read_words, read_pos, read_tags = words[::step], sentence_pos[::step], chosen[::step]
         for i, (_, row) in enumerate(sentence_decisions[::step]):
             features = chunking.features_at(templates, read_words, read_pos, read_tags, i)

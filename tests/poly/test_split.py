@@ -129,13 +129,13 @@ def test_warm_start_resumes():
     assert clf.objective_ == pytest.approx(objective, rel=2e-4)
 
 
-def examples_of(X, y):
+def merge_examples(X, y):
     return distinct_examples(X, classes=y.astype(np.int32), weights=np.empty(0), threads=1)
 
 
 def test_auto_chooses_it_if_no_other_storage_fits(monkeypatch):
     X, y = word_like(8, rows=3000, rare=20_000)
-    sizes = examples_of(X, y).estimate_storage(degree=3, problems=1, memory=0.0)
+    sizes = merge_examples(X, y).estimate_storage(degree=3, problems=1, memory=0.0)
     assert sizes["split_bytes"] < min(sizes["on_the_fly_bytes"], sizes["condensed_bytes"])
     assert PolySVC(3, gamma=0.5).fit(X, y).storage_ == "condensed"
     monkeypatch.setattr(base_module, "available_bytes", lambda: 1.1 * sizes["split_bytes"])
@@ -145,7 +145,7 @@ def test_auto_chooses_it_if_no_other_storage_fits(monkeypatch):
 def test_the_border_moves_with_the_memory_and_the_result_does_not(monkeypatch):
     """Little memory for the dense table makes more features rare."""
     X, y = word_like(9, rows=2000, common=40, rare=400)
-    examples = examples_of(X, y)
+    examples = merge_examples(X, y)
     much_memory = examples.estimate_storage(degree=3, problems=1, memory=0.0)
     little_memory = examples.estimate_storage(degree=3, problems=1, memory=0.5 * much_memory["split_bytes"])
     assert little_memory["split_head"] != much_memory["split_head"]
@@ -166,7 +166,7 @@ def test_pairs_of_long_rows_take_wider_words():
     X[:2] = 1
     X[1, 5:9] = 0
     X, y = sparse.csr_matrix(X), rng.integers(0, 2, 5000)
-    assert examples_of(X, y).estimate_storage(degree=2, problems=1, memory=0.0)["split_wide"]
+    assert merge_examples(X, y).estimate_storage(degree=2, problems=1, memory=0.0)["split_wide"]
     options = {"C": 0.1, "gamma": 0.1, "random_state": 0}
     split = PolySVC(2, storage="split", **options).fit(X, y)
     condensed = PolySVC(2, storage="condensed", **options).fit(X, y)

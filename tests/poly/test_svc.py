@@ -31,15 +31,15 @@ def model_objective(clf, X, y, costs):
     """Return the primal objective of a fitted binary model, from its stored weights alone."""
     model = clf.to_model()
     order = conjunctions.list_conjunctions(len(model.columns), model.degree, model.sets)
-    squared = model.intercept[0] ** 2 / constant_of(model, ()) if constant_of(model, ()) else 0.0
+    squared = model.intercept[0] ** 2 / squared_constant(model, ()) if squared_constant(model, ()) else 0.0
     for key, (v,) in zip(model.keys.tolist(), model.weights, strict=True):
-        squared += v**2 / constant_of(model, order[key])
+        squared += v**2 / squared_constant(model, order[key])
     scores = np.array([conjunctions.score(model, x)[0] for x in X])
     signs = np.where(y == clf.classes_[1], 1.0, -1.0)
     return 0.5 * squared + costs @ reference.loss(clf.loss, 1 - signs * scores)
 
 
-def constant_of(model, conjunction):
+def squared_constant(model, conjunction):
     """Return c^2 of a conjunction: of its monomial, or of all monomials with its support."""
     settings_ = {
         "degree": model.degree,

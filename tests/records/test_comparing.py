@@ -99,7 +99,7 @@ def test_generated_records_are_compared(name):
 
 # Steps as a translator with a bug would make them.
 WRONG = {
-    "one_hot": lambda table: table | {"categories": [_swapped(table["categories"][0])]},
+    "one_hot": lambda table: table | {"categories": [_swap_first_codes(table["categories"][0])]},
     "ordinal": lambda table: table | {"categories": [_other_values(table["categories"][0])]},
     "impute": lambda table: table | {"fill": table["fill"] + 1e-3},
     "scale": lambda table: table | {"subtract": table["subtract"] + 1e-6},
@@ -108,7 +108,7 @@ WRONG = {
 }
 
 
-def _swapped(categories):
+def _swap_first_codes(categories):
     return categories | {"string_codes": categories["string_codes"][::-1].copy()}
 
 

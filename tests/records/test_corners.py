@@ -25,7 +25,7 @@ STRINGS = pd.DataFrame({"a": ["x", "y", "x", np.nan] * 5, "b": ["u", "v"] * 10},
 NUMBERS = pd.DataFrame({"a": [1.0, np.nan] * 10, "b": [np.nan] * 20, "c": np.arange(20.0)})
 
 
-def compiled(*steps: Any, X: Any) -> Any:
+def fit_and_compile(*steps: Any, X: Any) -> Any:
     return unkernel.compile(make_pipeline(*steps, LogisticRegression()).fit(X, LABELS), measure=False)
 
 
@@ -55,10 +55,10 @@ def compiled(*steps: Any, X: Any) -> Any:
 )
 def test_steps_that_are_refused(steps: list[Any], X: Any, reason: str | None) -> None:
     if reason is None:
-        assert compiled(*steps, X=X).predict(X).shape == (20,)
+        assert fit_and_compile(*steps, X=X).predict(X).shape == (20,)
         return
     with pytest.raises(ValueError, match=reason):
-        compiled(*steps, X=X)
+        fit_and_compile(*steps, X=X)
 
 
 def test_unsupported_calibrated_pipelines_are_refused() -> None:
@@ -77,7 +77,7 @@ def test_columns_without_any_value_are_left_out_by_imputers() -> None:
 
 
 def test_objects_that_are_not_tables_are_refused() -> None:
-    fast = compiled(RecordEncoder(), X=STRINGS)
+    fast = fit_and_compile(RecordEncoder(), X=STRINGS)
     for ask in (fast.predict, fast.plan.encode, RecordEncoder().fit):
         with pytest.raises(TypeError, match="'a' is a value of type str: put a single record into a list"):
             ask({"a": "x", "b": "u"})
@@ -93,7 +93,7 @@ def test_objects_that_are_not_tables_are_refused() -> None:
 @pytest.mark.parametrize("whole", [False, True])
 def test_tables_that_are_not_records_cannot_be_bound(whole: bool) -> None:
     steps = [OneHotEncoder(handle_unknown="ignore"), *([Normalizer()] if whole else [])]
-    bound = compiled(*steps, X=STRINGS).bind({"a": "x"})
+    bound = fit_and_compile(*steps, X=STRINGS).bind({"a": "x"})
     if whole:
         with pytest.raises(TypeError, match="records must be a frame, a list of dicts or a dict of columns"):
             bound.decision_function(np.array([["u"]]))
@@ -179,7 +179,7 @@ def test_pruned_models_are_not_compared(sample: Any) -> None:
 
 
 def test_columns_that_cannot_be_divided() -> None:
-    fast = compiled(RecordEncoder(kinds={"b": "drop"}), X=STRINGS)
+    fast = fit_and_compile(RecordEncoder(kinds={"b": "drop"}), X=STRINGS)
     for shared in ({"a": "x"}, {"b": "u"}):
         bound = fast.bind(shared)
         record = {"a": "x", "b": "u"}
@@ -188,7 +188,7 @@ def test_columns_that_cannot_be_divided() -> None:
 
 
 def test_a_nul_in_a_value_or_a_name_does_not_end_the_message() -> None:
-    fast = compiled(OneHotEncoder(), X=pd.DataFrame({"\x00kind": ["x", "y"] * 10}))
+    fast = fit_and_compile(OneHotEncoder(), X=pd.DataFrame({"\x00kind": ["x", "y"] * 10}))
     with pytest.raises(ValueError, match=r"^column '\\x00kind': 'a\\x00b' .* categories") as caught:
         fast.predict_one({"\x00kind": "a\x00b"})
     with pytest.raises(ValueError) as of_frame:

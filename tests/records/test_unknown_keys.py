@@ -24,13 +24,13 @@ COLUMNS = {name: [person[name] for person in PEOPLE] for name in PEOPLE[0]}
 MORE = "a column 'height' that the model does not know"
 
 
-def fitted() -> Pipeline:
+def fit_pipeline() -> Pipeline:
     return make_pipeline(RecordEncoder(kinds={"id": "drop"}), PolySVC(degree=2)).fit(PEOPLE, RICH)
 
 
 @pytest.fixture(scope="module", params=["made", "loaded"])
 def strict(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> RecordClassifier:
-    compiled = unkernel.compile(fitted(), measure=False, unknown_keys="error")
+    compiled = unkernel.compile(fit_pipeline(), measure=False, unknown_keys="error")
     if request.param == "made":
         return compiled
     path = tmp_path_factory.mktemp("files") / "m.uk"
@@ -50,7 +50,7 @@ def tables(columns: dict[str, Any]) -> list[Any]:
 
 
 def test_unknown_keys_are_ignored_by_default() -> None:
-    compiled = unkernel.compile(fitted(), measure=False)
+    compiled = unkernel.compile(fit_pipeline(), measure=False)
     assert compiled.plan.ignores_unknown_keys
     assert compiled.predict_one(PEOPLE[0] | {"height": 1}) == compiled.predict_one(PEOPLE[0])
     for table in tables(COLUMNS | {"height": [1] * 60}):
@@ -105,7 +105,7 @@ def test_bound_records_have_no_unknown_keys_either(strict: RecordClassifier) -> 
 
 def test_a_sample_with_unknown_keys_is_an_error() -> None:
     with pytest.raises(ValueError, match=f"record 0 has {MORE}"):
-        unkernel.compile(fitted(), sample=[PEOPLE[0] | {"height": 1}], unknown_keys="error")
+        unkernel.compile(fit_pipeline(), sample=[PEOPLE[0] | {"height": 1}], unknown_keys="error")
 
 
 def test_column_transformers_know_the_columns_that_they_were_fitted_on() -> None:
@@ -122,7 +122,7 @@ def test_column_transformers_know_the_columns_that_they_were_fitted_on() -> None
 
 def test_unknown_keys_is_refused_for_models_without_keys() -> None:
     with pytest.raises(ValueError, match="unknown_keys must be one of ignore, error, got 'warn'"):
-        unkernel.compile(fitted(), unknown_keys="warn")
+        unkernel.compile(fit_pipeline(), unknown_keys="warn")
     rows = SVC(kernel="linear").fit([[0.0], [1.0]], [0, 1])
     with pytest.raises(ValueError, match="unknown_keys is for pipelines"):
         unkernel.compile(rows, unknown_keys="error")
@@ -140,7 +140,7 @@ def test_files_with_unknown_columns_are_refused_by_the_command_line(tmp_path: Pa
     from unkernel.records.files import open_records
 
     model = tmp_path / "m.uk"
-    unkernel.compile(fitted(), measure=False, unknown_keys="error").save(model)
+    unkernel.compile(fit_pipeline(), measure=False, unknown_keys="error").save(model)
     opened = open_record_model(model)
     for name, text, message in (
         (

@@ -15,7 +15,7 @@ Chunks = set[tuple[int, int, str]]
 SCHEMES = ("IOB1", "IOB2", "IOE1", "IOE2", "IOBES")
 
 
-def chunks_of(tags: Tags) -> Chunks:
+def find_chunks(tags: Tags) -> Chunks:
     """Return the first word, the last word and the type of each chunk, by the rules of CoNLL-2000."""
     padded = ["O", *tags, "O"]
     cuts = [_is_border(left, right) for left, right in itertools.pairwise(padded)]
@@ -29,7 +29,7 @@ def _is_border(left: str, right: str) -> bool:
     return "O" in (left, right) or left[2:] != right[2:] or left[0] in "ES" or right[0] in "BS"
 
 
-def tags_of(chunks: Chunks, words: int, scheme: str) -> list[str]:
+def write_tags(chunks: Chunks, words: int, scheme: str) -> list[str]:
     """Return one tag per word."""
     tags = ["O"] * words
     firsts, lasts = {(i, kind) for i, _, kind in chunks}, {(j, kind) for _, j, kind in chunks}
@@ -54,7 +54,7 @@ def valid(tags: Tags, scheme: str) -> bool:
 
 @functools.cache
 def _is_valid(tags: tuple[str, ...], scheme: str) -> bool:
-    return list(tags) == tags_of(chunks_of(tags), len(tags), scheme)
+    return list(tags) == write_tags(find_chunks(tags), len(tags), scheme)
 
 
 def scores_of(
@@ -64,9 +64,9 @@ def scores_of(
     counts: tuple[Counter[str], Counter[str], Counter[str]] = (Counter(), Counter(), Counter())
     for gold_tags, predicted_tags in zip(gold, predicted, strict=True):
         sets = (
-            chunks_of(predicted_tags),
-            chunks_of(gold_tags),
-            chunks_of(predicted_tags) & chunks_of(gold_tags),
+            find_chunks(predicted_tags),
+            find_chunks(gold_tags),
+            find_chunks(predicted_tags) & find_chunks(gold_tags),
         )
         for counter, chunks in zip(counts, sets, strict=True):
             counter.update(kind for _, _, kind in chunks)
@@ -76,7 +76,7 @@ def scores_of(
 # --- Features -----------------------------------------------------------------------------------------
 
 
-def sections_of(text: str) -> tuple[list[list[tuple[str, int]]], list[list[tuple[str, int]]]]:
+def parse_sections(text: str) -> tuple[list[list[tuple[str, int]]], list[list[tuple[str, int]]]]:
     """Return pairs of attribute and position, before and after the line [beside]; tags come last in both."""
     lines = [line.split("#")[0].strip() for line in text.splitlines()]
     result: tuple[list[list[tuple[str, int]]], list[list[tuple[str, int]]]] = ([], [])
@@ -92,9 +92,9 @@ def sections_of(text: str) -> tuple[list[list[tuple[str, int]]], list[list[tuple
     return result
 
 
-def templates_of(text: str) -> list[list[tuple[str, int]]]:
+def parse_templates(text: str) -> list[list[tuple[str, int]]]:
     """Return the templates of both sections."""
-    core, beside = sections_of(text)
+    core, beside = parse_sections(text)
     return core + beside
 
 
@@ -162,7 +162,7 @@ class Sentence:
     tags: list[int]
 
 
-def by_frequency(features: list[Feature], counts: Counter[Feature]) -> list[Feature]:
+def order_by_frequency(features: list[Feature], counts: Counter[Feature]) -> list[Feature]:
     """Order features by template, then by descending frequency, then by first appearance."""
     return sorted(features, key=lambda feature: (feature[0], -counts[feature]))
 
@@ -180,7 +180,7 @@ def numbered_rows(
         feature for row in features_of_words for feature in row
     )  # in the order of first appearance
     frequent = [feature for feature, count in counts.items() if count >= min_count]
-    numbers = {feature: number for number, feature in enumerate(by_frequency(frequent, counts))}
+    numbers = {feature: number for number, feature in enumerate(order_by_frequency(frequent, counts))}
     return numbers, [sorted(numbers[f] for f in row if f in numbers) for row in features_of_words]
 
 

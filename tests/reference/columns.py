@@ -66,23 +66,23 @@ def read_word(sentence: Sentence, text: str, number: int, format: str) -> bool:
     row = text.split("\t")
     for column, value in enumerate(row[:10]):
         if not value:
-            raise BadLineError(number, column_of(row, column))
+            raise BadLineError(number, column_number(row, column))
     if len(row) != 10:
-        raise BadLineError(number, column_of(row, 10) if len(row) > 10 else len(text) + 1)
+        raise BadLineError(number, column_number(row, 10) if len(row) > 10 else len(text) + 1)
     if row[0] != str(len(sentence.rows) + 1):
         if format == "conllu" and NO_WORD.fullmatch(row[0]):
             return False
         raise BadLineError(number, 1)
     head = -1 if row[HEAD] == "_" else int(row[HEAD]) if DIGITS.fullmatch(row[HEAD]) else None
     if head is None or head >= 2**31 or head == len(sentence.rows) + 1:
-        raise BadLineError(number, column_of(row, HEAD))
+        raise BadLineError(number, column_number(row, HEAD))
     sentence.rows.append(row)
     sentence.lines.append(number)
     sentence.heads.append(head)
     return True
 
 
-def column_of(row: list[str], column: int) -> int:
+def column_number(row: list[str], column: int) -> int:
     return len("\t".join(row[:column])) + (2 if column else 1)
 
 
@@ -92,7 +92,7 @@ def end_sentence(sentence: Sentence, format: str, trees: str) -> None:
     if not sentence.rows:
         raise BadLineError(sentence.line, 1)
     if (word := first_word_with_invalid_head(sentence.heads, trees)) is not None:
-        raise BadLineError(sentence.lines[word], column_of(sentence.rows[word], HEAD))
+        raise BadLineError(sentence.lines[word], column_number(sentence.rows[word], HEAD))
 
 
 def first_word_with_invalid_head(heads: list[int], trees: str) -> int | None:

@@ -61,26 +61,26 @@ def join_file(header, arrays):
     return len(text).to_bytes(8, "little") + text + b"".join(arrays.values())
 
 
-def without_digests(content):
+def remove_digests(content):
     """Return the file in the form of earlier versions, which had no digests that reveal damage."""
     return join_file(*split_file(content))
 
 
-def settings_of(header):
+def read_settings(header):
     return json.loads(header["__metadata__"]["settings"])
 
 
-def with_settings(header, settings):
+def replace_settings(header, settings):
     return header | {"__metadata__": header["__metadata__"] | {"settings": json.dumps(settings)}}
 
 
 def rewrite(path, change):
     """Let `change` alter the settings and the arrays of a file."""
     header, arrays = split_file(path.read_bytes())
-    settings = settings_of(header)
+    settings = read_settings(header)
     change(settings, arrays)
     path.unlink()  # the old file may still be memory-mapped
-    path.write_bytes(join_file(with_settings(header, settings), arrays))
+    path.write_bytes(join_file(replace_settings(header, settings), arrays))
 
 
 def flip_a_byte(content, rng):
@@ -150,7 +150,7 @@ def change_an_array(content, rng):
 def change_a_number(content, rng):
     """Change a number in the settings of tables, such as the begin of a zone or the degree."""
     header, arrays = split_file(content)
-    settings = settings_of(header)
+    settings = read_settings(header)
     tables = settings["tables"]
     table = tables["numbers"] if tables["numbers"] and rng.random() < 0.6 else tables["parameters"]
     name = str(rng.choice(list(table)))
@@ -160,7 +160,7 @@ def change_a_number(content, rng):
         table[name] = int(
             rng.choice([0, 1, 2, 3, 4, 5, table[name] + 1, table[name] - 1, 11, 12, 40, 2**32 - 1])
         )
-    return f"{name}: {table[name]}", join_file(with_settings(header, settings), arrays)
+    return f"{name}: {table[name]}", join_file(replace_settings(header, settings), arrays)
 
 
 def change_several(content, rng):
@@ -221,7 +221,7 @@ class DamagePlan(NamedTuple):
 
 def damage_one(path, folder, rng, count, plan):
     """Return how many damaged files were refused, and how many loaded models gave predictions."""
-    content, use_model = without_digests(Path(path).read_bytes()), plan.make_use(rng)
+    content, use_model = remove_digests(Path(path).read_bytes()), plan.make_use(rng)
     damaged, trying = Path(folder) / "damaged.uk", Path(folder) / "trying"
     refused = answered = 0
     for trial in range(count):

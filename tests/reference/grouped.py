@@ -7,24 +7,24 @@ from itertools import combinations, pairwise, product
 import numpy as np
 
 
-def groups_of(tables):
+def read_groups(tables):
     """Return the columns of each group, in the order of their bits."""
     begins = tables.arrays["group_begins"].tolist()
     columns = tables.arrays["columns"].tolist()
     return [columns[begin:end] for begin, end in pairwise(begins)]
 
 
-def states_of(tables):
+def read_states(tables):
     """Return the states of each group, as sets of columns."""
     begins = tables.arrays["state_begins"].tolist()
     masks = tables.arrays["states"].tolist()
     return [
         [frozenset(c for bit, c in enumerate(group) if mask >> bit & 1) for mask in masks[begin:end]]
-        for group, begin, end in zip(groups_of(tables), begins, begins[1:], strict=False)
+        for group, begin, end in zip(read_groups(tables), begins, begins[1:], strict=False)
     ]
 
 
-def states_met(groups, rows):
+def count_states(groups, rows):
     """Return how often each group is in each of its states; rows are sets of columns."""
     counts_by_group = [{} for _ in groups]
     for row in rows:
@@ -35,7 +35,7 @@ def states_met(groups, rows):
     return counts_by_group
 
 
-def numbered(states, size):
+def list_conjunctions(states, size):
     """Return all conjunctions of `size` states of different groups, in the order of their sums."""
     all_states = [state for group in states for state in group]
     begins = np.cumsum([0, *map(len, states)]).tolist()
@@ -50,7 +50,7 @@ def numbered(states, size):
     ]
 
 
-def sum_of(weights, conjunction, degree):
+def sum_weights(weights, conjunction, degree):
     """Return the total weight of all sets with a feature of each of these states, and no others."""
     features = sorted(frozenset().union(*conjunction))
     total = 0.0
@@ -61,5 +61,5 @@ def sum_of(weights, conjunction, degree):
     return total
 
 
-def number_of_sums(states, degree):
-    return sum(len(numbered(states, size)) for size in range(1, degree + 1))
+def count_sums(states, degree):
+    return sum(len(list_conjunctions(states, size)) for size in range(1, degree + 1))

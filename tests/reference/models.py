@@ -69,7 +69,7 @@ def settings_of(model):
     }
 
 
-def arrays_of(model):
+def model_arrays(model):
     return {
         "columns": model.columns,
         "keys": model.keys,
@@ -78,7 +78,7 @@ def arrays_of(model):
     }
 
 
-def header_of(arrays, settings, **metadata):
+def make_header(arrays, settings, **metadata):
     """Return the header's table for consecutive arrays; a metadata value of None is omitted."""
     metadata_ = {"format": "unkernel", "version": "1", "kind": "conjunctions", "settings": settings}
     metadata_ |= metadata
@@ -93,20 +93,20 @@ def header_of(arrays, settings, **metadata):
     return header
 
 
-def file_of(header, data):
+def join_file_parts(header, data):
     """Return the bytes of a file with this header (a table, or its text) and these arrays."""
     text = header if isinstance(header, bytes) else json.dumps(header).encode()
     text += b" " * (-len(text) % 8)
     return len(text).to_bytes(8, "little") + text + data
 
 
-def data_of(arrays):
+def join_arrays(arrays):
     return b"".join(array.tobytes() for array in arrays.values())
 
 
 def uk_bytes(model, *, arrays=None, settings=None, **metadata):
     """Return the file of a model, with some arrays, settings or metadata replaced."""
-    all_arrays = arrays_of(model) | (arrays or {})
+    all_arrays = model_arrays(model) | (arrays or {})
     all_arrays = {name: array for name, array in all_arrays.items() if array is not None}
     all_settings = settings_of(model) | (settings or {})
-    return file_of(header_of(all_arrays, all_settings, **metadata), data_of(all_arrays))
+    return join_file_parts(make_header(all_arrays, all_settings, **metadata), join_arrays(all_arrays))

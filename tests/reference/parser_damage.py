@@ -23,7 +23,7 @@ TAGS = [["PRON", "VERB", "PRON", "PUNCT"], ["NOUN", "VERB"], ["X"], ["NOUN", "VE
 def change_a_setting(content, rng):
     """Replace or remove some value in the settings."""
     header, arrays = damage.split_file(content)
-    settings = damage.settings_of(header)
+    settings = damage.read_settings(header)
     value, path = settings, []
     while isinstance(value, dict | list) and value:
         keys = list(value) if isinstance(value, dict) else range(len(value))
@@ -39,7 +39,7 @@ def change_a_setting(content, rng):
     else:
         values = NUMBERS + OTHERS
         holder[key] = values[int(rng.integers(len(values)))]
-    return f"{path}", damage.join_file(damage.with_settings(header, settings), arrays)
+    return f"{path}", damage.join_file(damage.replace_settings(header, settings), arrays)
 
 
 def truncate(content, rng):

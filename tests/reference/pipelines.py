@@ -117,7 +117,7 @@ def classifiers(draw: Any, count: int) -> Any:
 # --- Tables ------------------------------------------------------------------------------------------------
 
 
-def _with_missing(rng: np.random.Generator, values: list[Any], hole: Any, share: float) -> list[Any]:
+def _blank_out(rng: np.random.Generator, values: list[Any], hole: Any, share: float) -> list[Any]:
     return [hole if rng.random() < share else value for value in values]
 
 
@@ -127,15 +127,11 @@ def table(rng: np.random.Generator, rows: int, *, hole: Any, holes: bool, unseen
     city_names = STRINGS[5:9] + (UNSEEN if unseen else [])
     share = 0.2 if holes else 0.0
     columns: dict[str, Any] = {
-        "colour": pd.Series(
-            _with_missing(rng, rng.choice(strings, rows).tolist(), hole, share), dtype=object
-        ),
-        "stadt": pd.Series(
-            _with_missing(rng, rng.choice(city_names, rows).tolist(), hole, share), dtype=object
-        ),
+        "colour": pd.Series(_blank_out(rng, rng.choice(strings, rows).tolist(), hole, share), dtype=object),
+        "stadt": pd.Series(_blank_out(rng, rng.choice(city_names, rows).tolist(), hole, share), dtype=object),
         "grade": rng.integers(0, 6 if unseen else 4, rows),
-        "size": _with_missing(rng, np.round(rng.normal(size=rows) * 10, 1).tolist(), np.nan, share),
-        "größe": _with_missing(rng, (10.0 ** rng.integers(-3, 6, rows)).tolist(), np.nan, share),
+        "size": _blank_out(rng, np.round(rng.normal(size=rows) * 10, 1).tolist(), np.nan, share),
+        "größe": _blank_out(rng, (10.0 ** rng.integers(-3, 6, rows)).tolist(), np.nan, share),
         "flag": rng.random(rows) < 0.5,
     }
     if text:

@@ -83,13 +83,13 @@ def _order(key: Any) -> tuple[bool, Any]:
     return (isinstance(key, str), key)
 
 
-def _text_of(name: str, value: Any) -> str:
+def _read_text(name: str, value: Any) -> str:
     if not isinstance(value, str):
         raise TypeError(f"column {name!r} is a text, and holds a {type(value).__name__}")
     return value
 
 
-def _strings_of(name: str, value: Any) -> set[str]:
+def _read_strings(name: str, value: Any) -> set[str]:
     if not isinstance(value, (list, tuple, set, frozenset)):
         raise TypeError(f"column {name!r} is a list of strings, and holds a {type(value).__name__}")
     for item in value:
@@ -165,7 +165,7 @@ def frequent_words(name: str, values: Any, min_count: int) -> list[str]:
     counts: Counter[str] = Counter()
     for value in values:
         if not is_missing(value):
-            counts.update(set(analyze(_text_of(name, value))))
+            counts.update(set(analyze(_read_text(name, value))))
     return sorted(word for word in counts if counts[word] >= min_count)
 
 
@@ -174,7 +174,7 @@ def frequent_items(name: str, values: Any, min_count: int) -> list[str]:
     counts: Counter[str] = Counter()
     for value in values:
         if not is_missing(value):
-            counts.update(_strings_of(name, value))
+            counts.update(_read_strings(name, value))
     return sorted(word for word in counts if counts[word] >= min_count)
 
 

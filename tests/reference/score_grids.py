@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 
 
-def edges_of(centre, width, cells, levels):
+def list_edges(centre, width, cells, levels):
     """Return all edges, outwards from the centre."""
     distances = [0.0]
     for level in range(levels):

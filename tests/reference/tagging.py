@@ -6,7 +6,7 @@ from collections import Counter
 
 import numpy as np
 
-from reference.chunking import attribute_value, by_frequency, lexicon_form, sections_of
+from reference.chunking import attribute_value, lexicon_form, order_by_frequency, parse_sections
 from reference.online import Random, Weights
 
 MIN_OCCURRENCES = 5  # occurrences of words whose tags are features in training
@@ -43,7 +43,7 @@ class Column:
     def __init__(
         self, name, templates, before, split, *, often, degree, min_count, min_updates, epochs, gold, seed
     ):
-        core, beside = sections_of(templates)
+        core, beside = parse_sections(templates)
         self.name, self.templates, self.before = name, core + beside, before
         self.core_templates = len(core)
         self.split, self.often = before[:split], often
@@ -63,7 +63,9 @@ class Column:
             feature for s in sentences for i in range(len(s)) for feature in self.features(s, i, s)
         )
         frequent = [feature for feature, count in counts.items() if count >= self.min_count]
-        self.numbers = {feature: number for number, feature in enumerate(by_frequency(frequent, counts))}
+        self.numbers = {
+            feature: number for number, feature in enumerate(order_by_frequency(frequent, counts))
+        }
         core = sum(template < self.core_templates for template, _ in frequent)
         number = self.classes.index
         words = [word for s in sentences for word in s]

@@ -233,16 +233,16 @@ class State:
         self.brackets += {"(": 1, ")": -1}.get(only, 0)
 
 
-def code_of(character):
+def character_code(character):
     return ord({BLANK: " ", LINE_END: "\n"}.get(character[1], character[0]))
 
 
 def hashes(characters, characters_):
     """Return hashes of the last characters: in lower case, and their shapes without repetitions."""
     characters_ = characters_[-LONGEST:]
-    shapes = [characters.shape(chr(code_of(character)), character[1]) for character in characters_]
+    shapes = [characters.shape(chr(character_code(character)), character[1]) for character in characters_]
     changes = [shape for k, shape in enumerate(shapes) if k == 0 or shape != shapes[k - 1]]
-    lower = [characters.lower(chr(code_of(character))) for character in characters_]
+    lower = [characters.lower(chr(character_code(character))) for character in characters_]
     return hash_codes(lower), hash_codes(changes)
 
 
@@ -279,7 +279,7 @@ def boundary_features(tokenizer, run, at, begin, state):
         return run[number] if 0 <= number < len(run) else NOTHING
 
     def code(number):
-        return 0 if character_at(number) is NOTHING else code_of(character_at(number))
+        return 0 if character_at(number) is NOTHING else character_code(character_at(number))
 
     def kind(number):
         return 255 if number < 0 else character_at(number)[1]

@@ -104,7 +104,10 @@ def started(*arguments: str | Path, patch: str = "") -> Iterator[Server]:
     with (
         tempfile.TemporaryDirectory() as folder,
         subprocess.Popen(
-            command, stderr=subprocess.PIPE, text=True, env=environment | _patched(Path(folder), patch)
+            command,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=environment | _write_startup_patch(Path(folder), patch),
         ) as process,
     ):
         try:
@@ -117,7 +120,7 @@ def started(*arguments: str | Path, patch: str = "") -> Iterator[Server]:
             process.terminate()  # a killed server could not end its workers
 
 
-def _patched(folder: Path, patch: str) -> dict[str, str]:
+def _write_startup_patch(folder: Path, patch: str) -> dict[str, str]:
     """Return an environment in which Python runs some code at startup."""
     if not patch:
         return {}

@@ -23,7 +23,7 @@ HEAD = b"POST /models/people/predict HTTP/1.1\r\nhost: x\r\n"
 ONE = json.dumps(RECORDS[0]).encode()
 
 
-def connected(server: Server) -> socket.socket:
+def connect(server: Server) -> socket.socket:
     return socket.create_connection(("127.0.0.1", server.port), timeout=PATIENCE)
 
 
@@ -41,7 +41,7 @@ def status_and_error(answer: bytes) -> tuple[int, str]:
 
 
 def answers(server: Server) -> bool:
-    with connected(server) as connection:
+    with connect(server) as connection:
         connection.sendall(HEAD + b"connection: close\r\ncontent-length: %d\r\n\r\n" % len(ONE) + ONE)
         return read_all(connection).startswith(b"HTTP/1.1 200")
 
@@ -60,14 +60,14 @@ def wait_for_answers(server: Server) -> None:
 
 def test_requests_whose_head_is_late_are_closed(files):
     with started(files["people"], "--max-seconds", "0.5") as server:
-        with connected(server) as silent, connected(server) as incomplete:
+        with connect(server) as silent, connect(server) as incomplete:
             incomplete.sendall(HEAD + b"content-le")
             assert status_and_error(read_all(incomplete)) == (
                 408,
                 "the head of the request did not arrive in time",
             )
             assert read_all(silent) == b""
-        with connected(server) as idle:  # an idle client between requests is not disconnected
+        with connect(server) as idle:  # an idle client between requests is not disconnected
             for _ in range(2):
                 idle.sendall(HEAD + b"content-length: %d\r\n\r\n" % len(ONE) + ONE)
                 assert idle.recv(65536).startswith(b"HTTP/1.1 200")
@@ -77,7 +77,7 @@ def test_requests_whose_head_is_late_are_closed(files):
 
 def test_endless_request_heads_are_refused(people):
     for line in (b"x: y\r\n", b"y" * 1000):
-        with connected(people) as connection:
+        with connect(people) as connection:
             connection.sendall(HEAD + b"x: ")
             with contextlib.suppress(ConnectionError):  # if the server does not read all of it
                 for _ in range(1_000_000 // len(line)):
@@ -124,7 +124,7 @@ def test_bodies_that_are_too_large_are_answered_before_the_connection_ends(files
     """Clients that send the whole body before they read get the answer, too."""
     with started(files["people"], "--max-body", "100k") as server:
         part, count = b"x" * 1_000_000, 50
-        with connected(server) as connection:
+        with connect(server) as connection:
             if how == "length":
                 connection.sendall(HEAD + b"content-length: %d\r\n\r\n" % (len(part) * count))
             else:
@@ -150,7 +150,7 @@ def test_bodies_that_are_too_large_are_answered_before_the_connection_ends(files
     ],
 )
 def test_invalid_requests_get_an_error_response(people, sent, status):
-    with connected(people) as connection:
+    with connect(people) as connection:
         connection.sendall(sent)
         assert status_and_error(read_all(connection))[0] == status
     assert answers(people)
@@ -163,7 +163,7 @@ def people(files):
 
 
 def test_websockets_are_answered_as_plain_requests(people):
-    with connected(people) as connection:
+    with connect(people) as connection:
         connection.sendall(
             b"GET /v2/health/live HTTP/1.1\r\nhost: x\r\nconnection: upgrade\r\nupgrade: websocket\r\n"
             b"sec-websocket-key: eA==\r\nsec-websocket-version: 13\r\n\r\n"
@@ -177,11 +177,11 @@ def test_websockets_are_answered_as_plain_requests(people):
 
 def test_connections_beyond_the_limit_are_refused_with_a_response(files):
     with started(files["people"], "--max-connections", "20") as server, contextlib.ExitStack() as stack:
-        connections = [stack.enter_context(connected(server)) for _ in range(20)]
+        connections = [stack.enter_context(connect(server)) for _ in range(20)]
         for connection in connections:
             connection.sendall(HEAD + b"content-length: %d\r\n\r\n" % len(ONE) + ONE)
             assert connection.recv(65536).startswith(b"HTTP/1.1 200")
-        with connected(server) as refused:
+        with connect(server) as refused:
             status, error = status_and_error(read_all(refused))
             assert (status, error) == (503, "the server has too many connections: try again in a second")
         connections[0].sendall(HEAD + b"content-length: %d\r\n\r\n" % len(ONE) + ONE)
@@ -221,7 +221,7 @@ EXPLAIN = HEAD.replace(b"predict", b"explain") + b"content-length: %d\r\n\r\n" %
 def test_timed_out_work_does_not_keep_the_server_from_ending(files: dict[str, Path]):
     patch = PATIENT.format(grace=600, work=WITHOUT_THE_LOCK)
     options = ("--max-seconds", "0.5", "--drain", "1")
-    with started(files["people"], *options, patch=patch) as server, connected(server) as connection:
+    with started(files["people"], *options, patch=patch) as server, connect(server) as connection:
         connection.sendall(EXPLAIN)
         assert connection.recv(65536).startswith(b"HTTP/1.1 504")
         connection.sendall(EXPLAIN)  # and one request in progress
@@ -232,7 +232,7 @@ def test_timed_out_work_does_not_keep_the_server_from_ending(files: dict[str, Pa
 def test_a_worker_whose_work_does_not_end_is_replaced(files: dict[str, Path]):
     patch = PATIENT.format(grace=0.5, work=WITHOUT_THE_LOCK)
     with started(files["people"], "--max-seconds", "0.5", "--drain", "1", patch=patch) as server:
-        with connected(server) as connection:
+        with connect(server) as connection:
             connection.sendall(EXPLAIN)
             assert connection.recv(65536).startswith(b"HTTP/1.1 504")
         assert answers(server)
@@ -246,7 +246,7 @@ def test_blocked_workers_are_replaced(files: dict[str, Path]):
     patch = PATIENT.format(grace=0.5, work=WITH_THE_LOCK)
     with started(files["people"], "--max-seconds", "0.5", patch=patch) as server:
         held_up = server.log("model loaded")["process"]
-        with connected(server) as connection, connected(server) as waiting:
+        with connect(server) as connection, connect(server) as waiting:
             connection.sendall(EXPLAIN)
             with contextlib.suppress(ConnectionError):
                 assert connection.recv(65536) == b""
@@ -281,7 +281,7 @@ def test_no_connection_is_reset_when_the_server_ends(files: dict[str, Path], kee
     def ask_until_refused() -> None:
         while True:
             try:
-                connection = connected(server)
+                connection = connect(server)
             except OSError:
                 return
             with connection:

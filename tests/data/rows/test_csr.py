@@ -15,7 +15,7 @@ numbers = st.sampled_from([0.0, 0.0, 0.0, 1.0, -2.5, 1e-300, 1e300])
 tables = hnp.arrays(np.float64, st.tuples(st.integers(0, 6), st.integers(1, 6)), elements=numbers)
 
 
-def disordered(table, rng):
+def make_disordered_rows(table, rng):
     """Return the rows of a table with entries in random order, split into summands, and explicit zeros."""
     matrix = sparse.coo_matrix(table)
     rows = np.concatenate([matrix.row, matrix.row, np.arange(len(table))])
@@ -42,7 +42,7 @@ def assert_rows(rows, table):
 
 @given(tables, st.integers(0, 99))
 def test_all_forms_of_rows_become_the_same_canonical_rows(table, seed):
-    given_matrix = disordered(table, np.random.default_rng(seed))
+    given_matrix = make_disordered_rows(table, np.random.default_rng(seed))
     unchanged = given_matrix.copy()
     forms = [table, table.tolist() if len(table) else table, given_matrix, sparse.csr_array(given_matrix)]
     forms += [sparse.csc_matrix(table), sparse.coo_array(table), sparse.lil_matrix(table)]

@@ -160,12 +160,12 @@ def test_open_text_files_and_lines_longer_than_a_block():
 # --- Indices and slices -----------------------------------------------------------------------------
 
 
-def bank_of(count, newline="\n"):
+def make_bank(count, newline="\n"):
     return read("\n".join(f"# s{i}\n" + line(1, 0, f"w{i}") for i in range(count)).replace("\n", newline))
 
 
 def test_indices_slices_and_lists():
-    bank = bank_of(5)
+    bank = make_bank(5)
     assert [s.forms[0] for s in bank] == ["w0", "w1", "w2", "w3", "w4"]
     assert bank[-1] == bank[4] == bank[np.int64(4)]
     assert [s.forms[0] for s in bank[1:4:2]] == ["w1", "w3"]
@@ -184,7 +184,7 @@ def test_indices_slices_and_lists():
 
 @pytest.mark.parametrize("newline", ["\n", "\r\n"])
 def test_slices_end_each_sentence_with_an_empty_line(newline):
-    bank = bank_of(3, newline)
+    bank = make_bank(3, newline)
     last_sentence = f"# s2{newline}" + line(1, 0, "w2").replace("\n", newline) + newline
     first_sentence = last_sentence.replace("s2", "s0").replace("w2", "w0")
     assert bank[[2, 0]].to_bytes().decode() == last_sentence + first_sentence

@@ -80,7 +80,7 @@ BAD_CHUNKS = [
 ]
 
 
-def refused(text, reader, **options):
+def read_error(text, reader, **options):
     stream = io.BytesIO(text if isinstance(text, bytes) else text.encode())
     stream.name = "bad.conllu"
     with pytest.raises(FormatError) as caught:
@@ -94,7 +94,7 @@ def refused(text, reader, **options):
 @pytest.mark.parametrize("case", MALFORMED)
 def test_malformed_treebanks(case):
     text, number, column, message = case
-    place = refused(text, read_conllu)
+    place = read_error(text, read_conllu)
     assert place[:2] == (number, column)
     assert message in place[2]
 
@@ -102,7 +102,7 @@ def test_malformed_treebanks(case):
 @pytest.mark.parametrize("case", NO_TREES)
 def test_heads_that_make_no_trees(case):
     text, number, column, message = case
-    place = refused(text, read_conllu, trees=True)
+    place = read_error(text, read_conllu, trees=True)
     assert place[:2] == (number, column)
     assert message in place[2]
     bank = read_conllu(io.BytesIO(text.encode()))
@@ -114,13 +114,13 @@ def test_heads_that_make_no_trees(case):
 def test_several_roots_are_trees_of_conllx():
     text = (line(1, 0) + line(2, 0)).encode()
     read_conllx(io.BytesIO(text), trees=True).check_trees()
-    assert refused(line(1, 2) + line(2, 1), read_conllx, trees=True)[:2] == (1, 14)
+    assert read_error(line(1, 2) + line(2, 1), read_conllx, trees=True)[:2] == (1, 14)
 
 
 @pytest.mark.parametrize("case", BAD_CHUNKS)
 def test_malformed_chunks(case):
     text, number, column, message = case
-    place = refused(text, read_chunks)
+    place = read_error(text, read_chunks)
     assert place[:2] == (number, column)
     assert message in place[2]
 
@@ -142,7 +142,7 @@ def test_malformed_chunks(case):
 @pytest.mark.parametrize("reader", READERS.values())
 def test_bytes_that_are_not_utf8(invalid, reader):
     prefix = b"a b\n\ncaf\xc3\xa9 " if reader is read_chunks else line(1, 0).encode() + b"\n# caf\xc3\xa9 "
-    line_number, column, reason = refused(prefix + invalid + b" x\n", reader)
+    line_number, column, reason = read_error(prefix + invalid + b" x\n", reader)
     assert (line_number, column) == (3, 6 if reader is read_chunks else 8)
     assert reason.startswith("not UTF-8: convert the text first, from Latin-1 by `iconv -f latin1 -t utf-8`")
 
@@ -153,7 +153,7 @@ def test_utf8_check_agrees_with_python(text, prefix_length):
     try:
         expected = word.decode()
     except UnicodeDecodeError as error:
-        place = refused(b"x\n\n" + word, read_chunks)
+        place = read_error(b"x\n\n" + word, read_chunks)
         assert place[:2] == (3, len(word[: error.start].decode()) + 1)
     else:
         assert read_chunks(io.BytesIO(word))[0].words == [expected]
@@ -260,7 +260,7 @@ BYTES = st.lists(st.sampled_from([*(piece.encode() for piece in PIECES), b"\xe9"
 )
 
 
-def as_the_twin_reads(text, format, trees):
+def read_with_twin(text, format, trees):
     try:
         sentences = twin.read(text, format, trees)
     except twin.BadLineError as error:
@@ -268,7 +268,7 @@ def as_the_twin_reads(text, format, trees):
     return [(s.line, s.lines, s.rows, s.heads) for s in sentences]
 
 
-def as_it_is_read(text, format, trees):
+def read_with_package(text, format, trees):
     try:
         result = ColumnText(text, "f", format, 0, trees, False, 1)
     except FormatError as error:
@@ -286,14 +286,14 @@ def as_it_is_read(text, format, trees):
 @pytest.mark.parametrize("format", READERS)
 @given(text=TEXT | BYTES, trees=st.sampled_from(["none", "forest", "tree"]))
 def test_the_twin_reads_the_same(format, text, trees):
-    assert as_it_is_read(text, format, trees) == as_the_twin_reads(text, format, trees)
+    assert read_with_package(text, format, trees) == read_with_twin(text, format, trees)
 
 
 @pytest.mark.parametrize("format", READERS)
 @given(text=TEXT | BYTES)
 def test_skipping_keeps_the_good_sentences(format, text):
     result = ColumnText(text, "f", format, 0, "none", True, 1)
-    strictly = as_it_is_read(text, format, "none")
+    strictly = read_with_package(text, format, "none")
     assert result.text == text
     if not result.skipped():
         assert result.sentences == len(strictly)

@@ -148,7 +148,7 @@ LINES = (
 ).encode()
 
 
-def fed(pieces):
+def feed_pieces(pieces):
     lines = TreeLines("pieces", SubtreeTable())
     for piece in pieces:
         lines.feed(piece)
@@ -157,17 +157,17 @@ def fed(pieces):
 
 
 def test_lines_can_be_cut_anywhere():
-    expected = fed([LINES])
+    expected = feed_pieces([LINES])
     assert expected["label_names"] == ["1", "-1"]
     for cut in range(len(LINES) + 1):
-        assert fed([LINES[:cut], LINES[cut:]]) == expected
-    assert fed([LINES[i : i + 1] for i in range(len(LINES))]) == expected
+        assert feed_pieces([LINES[:cut], LINES[cut:]]) == expected
+    assert feed_pieces([LINES[i : i + 1] for i in range(len(LINES))]) == expected
 
 
 @given(st.lists(st.integers(0, len(LINES)), max_size=6))
 def test_lines_can_be_cut_into_many(cuts):
     edges = [0, *sorted(cuts), len(LINES)]
-    assert fed([LINES[begin:end] for begin, end in itertools.pairwise(edges)]) == fed([LINES])
+    assert feed_pieces([LINES[begin:end] for begin, end in itertools.pairwise(edges)]) == feed_pieces([LINES])
 
 
 @pytest.mark.parametrize("kind", COMPRESS)

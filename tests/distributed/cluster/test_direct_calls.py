@@ -16,7 +16,7 @@ def where(number: int, dask_worker: Any = None) -> tuple[int, str]:
     return number, dask_worker.address
 
 
-def called(client: Any, calls: DirectCalls, worker: str, number: int) -> Any:
+def call_directly(client: Any, calls: DirectCalls, worker: str, number: int) -> Any:
     answer = asyncio.run_coroutine_threadsafe(calls.run(worker, where, number), client.loop.asyncio_loop)
     return answer.result(timeout=60)
 
@@ -38,9 +38,9 @@ def test_calls(client: Any, reached: bool, monkeypatch: pytest.MonkeyPatch) -> N
         monkeypatch.setattr(DirectCalls, "_can_reach", unreachable)
     calls = DirectCalls(client)
     for worker in client.nthreads():
-        assert called(client, calls, worker, 3) == (3, worker)
+        assert call_directly(client, calls, worker, 3) == (3, worker)
         with pytest.raises(ValueError, match="a negative number"):
-            called(client, calls, worker, -1)
+            call_directly(client, calls, worker, -1)
     assert bool(through_scheduler) != reached
 
 

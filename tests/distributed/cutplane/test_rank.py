@@ -252,15 +252,15 @@ def test_groups_are_gathered_by_moving_few_rows(client: Any, data: Any) -> None:
         assert not set(groups_of_part) & set(groups_of_other_part)
     assert [survey.rows for survey in moved.surveys] == [len(part) for part in of_part]
     stayed = sum(
-        len(set(_rows_of(part)) & set(_rows_of(old_part)))
+        len(set(_list_rows(part)) & set(_list_rows(old_part)))
         for part, old_part in zip(old_parts, new_parts, strict=True)
     )
-    everything = sorted(itertools.chain.from_iterable(map(_rows_of, new_parts)))
-    assert everything == sorted(itertools.chain.from_iterable(map(_rows_of, old_parts)))
+    everything = sorted(itertools.chain.from_iterable(map(_list_rows, new_parts)))
+    assert everything == sorted(itertools.chain.from_iterable(map(_list_rows, old_parts)))
     assert 600 - 3 * 15 < stayed < 600
 
 
-def _rows_of(blocks: Any) -> list[tuple[float, ...]]:
+def _list_rows(blocks: Any) -> list[tuple[float, ...]]:
     """Return each row with its label, group and weight, for comparisons."""
     return [
         (*row, label, group, weight)

@@ -37,14 +37,14 @@ def at_step(start: np.ndarray, target: np.ndarray, step: float) -> np.ndarray:
 
 
 def test_edges() -> None:
-    np.testing.assert_allclose(GRID.edges() + GRID.centre, twin.edges_of(0.3, 2.0, 8, 4), atol=1e-12)
+    np.testing.assert_allclose(GRID.edges() + GRID.centre, twin.list_edges(0.3, 2.0, 8, 4), atol=1e-12)
     assert len(GRID.edges()) == GRID.size
 
 
 @given(seed=st.integers(0, 10**6), rows=st.integers(0, 40), step=st.sampled_from([0.0, 0.3, 1.0, 1.7]))
 def test_counts_and_interpolation(seed: int, rows: int, step: float) -> None:
     ranks, weights, start, target = make_scored_rows(seed, rows)
-    edges, scores = twin.edges_of(0.3, 2.0, 8, 4), at_step(start, target, step)
+    edges, scores = twin.list_edges(0.3, 2.0, 8, 4), at_step(start, target, step)
     grid_rows = RowsOnGrid(ranks, rank_count=RANKS, weights=weights)
     outside, counts, changes = grid_rows.count(start, target, step=step, grid=GRID, threads=2)
     assert outside == np.sum((scores < edges[0]) | (scores > edges[-1]))
@@ -68,7 +68,7 @@ def test_the_risk_on_edges_is_that_of_all_pairs_of_edges(seed: int) -> None:
     counts = generator.choice([0.0, 0.5, 1.0, 3.0], (RANKS, grid.size))
     weights = np.tri(RANKS, k=-1) * generator.choice([0.0, 1.0, 2.0], (RANKS, RANKS))
     risks = compute_grid_risk(grid, counts, weights)
-    value, offset, coefficients = twin.risk(twin.edges_of(0.0, 1.0, 2, 2), counts, weights)
+    value, offset, coefficients = twin.risk(twin.list_edges(0.0, 1.0, 2, 2), counts, weights)
     assert risks.value == pytest.approx(value, abs=1e-9)
     assert risks.offset == pytest.approx(offset, abs=1e-9)
     with_rows = counts > 0  # other entries need no coefficients

@@ -29,11 +29,11 @@ TOL = 1e-3
 C = 0.03  # few passes
 
 
-def local(**options: Any) -> CuttingPlaneSVC:
+def make_local_svc(**options: Any) -> CuttingPlaneSVC:
     return CuttingPlaneSVC(**{"C": C, "tol": TOL, "solver": "cutting_plane"} | options)
 
 
-def on_cluster(**options: Any) -> DaskCuttingPlaneSVC:
+def make_dask_svc(**options: Any) -> DaskCuttingPlaneSVC:
     return DaskCuttingPlaneSVC(**{"C": C, "tol": TOL} | options)
 
 
@@ -63,8 +63,8 @@ def assert_equally_good(ours: Any, theirs: Any) -> None:
     ids=str,
 )
 def test_binary(client: Any, data: Any, options: dict[str, Any]) -> None:
-    ours = on_cluster(client=client, **options).fit(data.X, data.binary)
-    theirs = local(**options).fit(data.X, data.binary)
+    ours = make_dask_svc(client=client, **options).fit(data.X, data.binary)
+    theirs = make_local_svc(**options).fit(data.X, data.binary)
     assert_equally_good(ours, theirs)
     assert np.mean(ours.predict(data.X) == theirs.predict(data.X)) > 0.98
     assert ours.n_parts_ == 3
@@ -73,8 +73,8 @@ def test_binary(client: Any, data: Any, options: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("objective", ["error_rate", "f1"])
 def test_several_classes(client: Any, data: Any, objective: str) -> None:
-    ours = on_cluster(objective=objective).fit(data.X, data.classes)
-    theirs = local(objective=objective).fit(data.X, data.classes)
+    ours = make_dask_svc(objective=objective).fit(data.X, data.classes)
+    theirs = make_local_svc(objective=objective).fit(data.X, data.classes)
     assert_equally_good(ours, theirs)
     assert ours.coef_.shape == (3, 60)
     np.testing.assert_array_equal(ours.classes_, [0, 1, 2])
@@ -86,8 +86,8 @@ def test_pairs_are_counted(client: Any, data: Any, several: bool, monkeypatch: p
     monkeypatch.setattr("unkernel.distributed.cutplane.risks._MAX_SCORED_ROWS", 0)
     monkeypatch.setattr("unkernel.distributed.cutplane.svc.get_targets", None)
     y = data.classes if several else data.binary
-    ours = on_cluster(objective="roc_area").fit(data.X, y)
-    theirs = local(objective="roc_area").fit(data.X, y)
+    ours = make_dask_svc(objective="roc_area").fit(data.X, y)
+    theirs = make_local_svc(objective="roc_area").fit(data.X, y)
     assert_equally_good(ours, theirs)
     assert ours.traffic_["counts"] > 0
     assert "scores" not in ours.traffic_
@@ -97,37 +97,37 @@ def test_pairs_are_counted(client: Any, data: Any, several: bool, monkeypatch: p
 
 
 def test_weights(client: Any, data: Any) -> None:
-    ours = on_cluster(class_weight="balanced").fit(data.X, data.binary, data.weights)
-    theirs = local(class_weight="balanced").fit(data.X, data.binary, data.weights)
+    ours = make_dask_svc(class_weight="balanced").fit(data.X, data.binary, data.weights)
+    theirs = make_local_svc(class_weight="balanced").fit(data.X, data.binary, data.weights)
     assert_equally_good(ours, theirs)
 
 
 def test_a_class_whose_rows_have_no_weight_does_not_count(client: Any, data: Any) -> None:
     weights = (data.classes != 2).astype(float)
-    ours = on_cluster().fit(data.X, data.classes, weights)
+    ours = make_dask_svc().fit(data.X, data.classes, weights)
     np.testing.assert_array_equal(ours.classes_, [0, 1])
-    assert_equally_good(ours, local().fit(data.X, data.classes, weights))
+    assert_equally_good(ours, make_local_svc().fit(data.X, data.classes, weights))
 
 
 def test_warm_start_needs_few_passes(client: Any, data: Any) -> None:
-    ours = on_cluster(warm_start=True).fit(data.X, data.binary)
+    ours = make_dask_svc(warm_start=True).fit(data.X, data.binary)
     cold_iterations = ours.n_iter_
     ours.fit(data.X, data.binary)
     assert ours.gap_ <= 1e-3
-    assert ours.objective_ == pytest.approx(local().fit(data.X, data.binary).objective_, rel=2e-3)
+    assert ours.objective_ == pytest.approx(make_local_svc().fit(data.X, data.binary).objective_, rel=2e-3)
     assert ours.n_iter_ <= cold_iterations
 
 
 def test_a_checkpoint_is_used(client: Any, data: Any, tmp_path: Path) -> None:
     options = {"checkpoint": tmp_path / "kept"}
     with pytest.warns(ConvergenceWarning):
-        on_cluster(max_iter=5, **options).fit(data.X, data.binary)
-    ours = on_cluster(**options).fit(data.X, data.binary)
-    assert_equally_good(ours, local().fit(data.X, data.binary))
+        make_dask_svc(max_iter=5, **options).fit(data.X, data.binary)
+    ours = make_dask_svc(**options).fit(data.X, data.binary)
+    assert_equally_good(ours, make_local_svc().fit(data.X, data.binary))
     with pytest.warns(ConvergenceWarning):
-        on_cluster(max_iter=5, **options).fit(data.X, data.binary)
+        make_dask_svc(max_iter=5, **options).fit(data.X, data.binary)
     with pytest.raises(ValueError, match="other rows"):
-        on_cluster(**options).fit(data.X * 2, data.binary)
+        make_dask_svc(**options).fit(data.X * 2, data.binary)
 
 
 @pytest.mark.parametrize("groups", [False, True])
@@ -146,13 +146,13 @@ def test_ranking(client: Any, data: Any, groups: bool, weighted: bool) -> None:
 # --- Every kind of input ---------------------------------------------------------------------------------
 
 
-def blocks_of(data: Any, *columns: np.ndarray) -> list[tuple[Any, ...]]:
+def make_blocks(data: Any, *columns: np.ndarray) -> list[tuple[Any, ...]]:
     bounds = [0, 100, 250, 400, 410, 600]
     return [(data.X[a:b], *(column[a:b] for column in columns)) for a, b in itertools.pairwise(bounds)]
 
 
 def inputs(data: Any, client: Any, kind: str) -> tuple[Any, ...]:  # noqa: PLR0911 (one a kind)
-    blocks = blocks_of(data, data.binary)
+    blocks = make_blocks(data, data.binary)
     match kind:
         case "list of arrays":
             return data.X.toarray().tolist(), data.binary.tolist()
@@ -177,8 +177,8 @@ def inputs(data: Any, client: Any, kind: str) -> tuple[Any, ...]:  # noqa: PLR09
     ["list of arrays", "dense chunks", "sparse chunks", "persisted chunks", "bag", "delayed", "futures"],
 )
 def test_inputs(client: Any, data: Any, kind: str) -> None:
-    ours = on_cluster().fit(*inputs(data, client, kind))
-    assert_equally_good(ours, local().fit(data.X, data.binary))
+    ours = make_dask_svc().fit(*inputs(data, client, kind))
+    assert_equally_good(ours, make_local_svc().fit(data.X, data.binary))
     assert ours.n_features_in_ == 60
 
 
@@ -196,14 +196,14 @@ def test_blocks_of_weight_zero_are_ignored(client: Any, data: Any, learner: Any)
 
 
 def test_blocks_with_groups_and_weights(client: Any, data: Any) -> None:
-    blocks = [dask.delayed(block) for block in blocks_of(data, data.ranks, data.groups, data.weights)]
+    blocks = [dask.delayed(block) for block in make_blocks(data, data.ranks, data.groups, data.weights)]
     ours = DaskRankSVM(C, tol=TOL).fit(blocks)
     assert_equally_good(ours, RankSVM(C, tol=TOL).fit(data.X, data.ranks, data.groups, data.weights))
 
 
 def write_files(folder: Path, data: Any, **options: Any) -> None:
     suffixes = ["svm", "svm.gz", "svm.xz", "svm.zst", "svm"]
-    blocks = blocks_of(data, data.ranks, data.groups)
+    blocks = make_blocks(data, data.ranks, data.groups)
     for number, ((X, y, qid), suffix) in enumerate(zip(blocks, suffixes, strict=True)):
         write_svmlight(folder / f"part-{number}.{suffix}", X, y, qid=qid, **options)
 
@@ -214,8 +214,8 @@ def test_files(client: Any, data: Any, tmp_path: Path, zero_based: bool) -> None
     ours = DaskRankSVM(C, tol=TOL).fit(str(tmp_path / "part-*"))
     assert_equally_good(ours, RankSVM(C, tol=TOL).fit(data.X, data.ranks, data.groups))
     assert ours.n_features_in_ == 60
-    ours = on_cluster().fit(sorted(tmp_path.glob("part-*")))
-    theirs = local().fit(data.X, data.ranks.astype(int))
+    ours = make_dask_svc().fit(sorted(tmp_path.glob("part-*")))
+    theirs = make_local_svc().fit(data.X, data.ranks.astype(int))
     assert_equally_good(ours, theirs)
     assert ours.classes_.dtype.kind == "i"
     # Columns have the same meaning, so the weights are about the same.
@@ -226,10 +226,10 @@ def test_all_files_have_the_same_first_index(client: Any, tmp_path: Path) -> Non
     """If one file has index 0, the indices of all files count from 0."""
     (tmp_path / "a.svm").write_text("1 1:1 2:1\n-1 2:1\n" * 20)
     (tmp_path / "b.svm").write_text("1 0:1 1:1\n-1 9:1\n" * 20)
-    ours = on_cluster().fit(str(tmp_path / "*.svm"))
+    ours = make_dask_svc().fit(str(tmp_path / "*.svm"))
     X = np.zeros((4, 10))
     X[0, [1, 2]] = X[1, 2] = X[2, [0, 1]] = X[3, 9] = 1.0
-    theirs = local().fit(np.tile(X, (20, 1)), [1, -1, 1, -1] * 20)
+    theirs = make_local_svc().fit(np.tile(X, (20, 1)), [1, -1, 1, -1] * 20)
     assert ours.n_features_in_ == 10
     assert_equally_good(ours, theirs)
     np.testing.assert_allclose(ours.coef_, theirs.coef_, atol=0.05)
@@ -237,7 +237,9 @@ def test_all_files_have_the_same_first_index(client: Any, tmp_path: Path) -> Non
 
 def test_zero_based_applies_to_files(client: Any, tmp_path: Path) -> None:
     (tmp_path / "a.svm").write_text("1 1:1 2:1\n-1 2:1\n" * 20)
-    ours = on_cluster().fit_reporting(str(tmp_path / "a.svm"), None, None, on_progress=None, zero_based=True)
+    ours = make_dask_svc().fit_reporting(
+        str(tmp_path / "a.svm"), None, None, on_progress=None, zero_based=True
+    )
     assert ours.n_features_in_ == 3
     assert ours.coef_[0, 0] == 0.0
     assert ours.coef_[0, 1] > 0.0
@@ -246,11 +248,11 @@ def test_zero_based_applies_to_files(client: Any, tmp_path: Path) -> None:
 def test_remote_files(client: Any, data: Any) -> None:
     fsspec = pytest.importorskip("fsspec")
     files = fsspec.filesystem("memory")  # workers are threads of this process, and see it
-    for number, (X, y) in enumerate(blocks_of(data, data.classes)):
+    for number, (X, y) in enumerate(make_blocks(data, data.classes)):
         with files.open(f"/unkernel/part-{number}.svm", "wb") as file:
             write_svmlight(file, X, y)
-    ours = on_cluster().fit("memory://unkernel/part-*.svm")
-    assert_equally_good(ours, local().fit(data.X, data.classes))
+    ours = make_dask_svc().fit("memory://unkernel/part-*.svm")
+    assert_equally_good(ours, make_local_svc().fit(data.X, data.classes))
 
 
 # --- Errors ----------------------------------------------------------------------------------------------
@@ -293,7 +295,7 @@ def test_a_bad_line_is_named(client: Any, tmp_path: Path) -> None:
 
 
 def test_models_are_ordinary(client: Any, data: Any, tmp_path: Path) -> None:
-    ours = on_cluster(client=client).fit(data.X, data.binary)
+    ours = make_dask_svc(client=client).fit(data.X, data.binary)
     ours.save(tmp_path / "model.uk")
     np.testing.assert_array_equal(unkernel.load(tmp_path / "model.uk").predict(data.X), ours.predict(data.X))
     unpickled = pickle.loads(pickle.dumps(ours))
@@ -305,7 +307,7 @@ def test_models_are_ordinary(client: Any, data: Any, tmp_path: Path) -> None:
 
 
 def test_bytes_are_counted(client: Any, data: Any) -> None:
-    ours = on_cluster(client=client).fit(data.X, data.binary)
+    ours = make_dask_svc(client=client).fit(data.X, data.binary)
     rounds, weights = ours.n_iter_ + 1, 61 * 8 * ours.n_parts_
     assert ours.traffic_["gradient"] == rounds * (weights + 8 * ours.n_parts_)
     assert 0 < ours.traffic_["weights"] <= rounds * weights
@@ -316,7 +318,7 @@ def test_bytes_are_counted(client: Any, data: Any) -> None:
 
 def test_progress_is_shown(client: Any, data: Any, capsys: pytest.CaptureFixture[str]) -> None:
     gaps: list[float] = []
-    ours = on_cluster(tol=1e-5, verbose=1)
+    ours = make_dask_svc(tol=1e-5, verbose=1)
     ours.fit_reporting(
         data.X, data.binary, None, on_progress=lambda progress: gaps.append(progress.relative_gap)
     )
@@ -332,8 +334,8 @@ def test_large_weights_are_broadcast_along_a_tree(
     monkeypatch.setattr(
         "unkernel.distributed.cluster.coordinator._TREE_FAN_OUT", 2
     )  # so that sums are computed on workers, too
-    ours = on_cluster().fit(data.X, data.binary)
-    assert_equally_good(ours, local().fit(data.X, data.binary))
+    ours = make_dask_svc().fit(data.X, data.binary)
+    assert_equally_good(ours, make_local_svc().fit(data.X, data.binary))
 
 
 def test_a_path_is_that_of_one_machine(client: Any) -> None:

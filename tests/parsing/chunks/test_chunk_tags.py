@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reference.chunking import SCHEMES, chunks_of, scores_of, tags_of, valid
+from reference.chunking import SCHEMES, find_chunks, scores_of, valid, write_tags
 from unkernel import FormatError
 from unkernel._core import chunk_tag_names, recode_chunks
 from unkernel.data import ChunkCorpus, read_chunks
@@ -18,7 +18,7 @@ NAMES = chunk_tag_names(TYPES)
 any_tags = st.lists(st.sampled_from(NAMES), min_size=1, max_size=12)
 
 
-def corpus_of(*sentences: list[str]) -> ChunkCorpus:
+def make_corpus(*sentences: list[str]) -> ChunkCorpus:
     return ChunkCorpus.from_words([["w"] * len(tags) for tags in sentences], tags=list(sentences))
 
 
@@ -49,18 +49,18 @@ def test_known_tags_in_every_scheme(scheme, tags):
 
 @given(tags=any_tags, scheme=st.sampled_from(SCHEMES))
 def test_recoded_tags_equal_those_of_the_slow_twin(tags, scheme):
-    assert recode(tags, scheme) == tags_of(chunks_of(tags), len(tags), scheme)
+    assert recode(tags, scheme) == write_tags(find_chunks(tags), len(tags), scheme)
 
 
 @given(tags=any_tags, scheme=st.sampled_from(SCHEMES))
 def test_recoding_keeps_the_chunks_and_gives_valid_tags(tags, scheme):
     recoded_tags = recode(tags, scheme)
-    assert chunks_of(recoded_tags) == chunks_of(tags)
+    assert find_chunks(recoded_tags) == find_chunks(tags)
     assert valid(recoded_tags, scheme)
 
 
 def test_tags_without_a_type():
-    tags, types = read_tags(corpus_of(["B", "I", "O", "I"]), [])
+    tags, types = read_tags(make_corpus(["B", "I", "O", "I"]), [])
     assert types == [""]
     assert [chunk_tag_names(types)[k] for k in tags] == ["B", "I", "O", "B"]
 
@@ -94,18 +94,20 @@ def test_refused_tags_are_reported_with_line_and_column(tag):
     ],
 )
 def test_counts_by_hand(gold, predicted, counts):
-    result = compare_chunks(corpus_of(gold.split()), corpus_of(predicted.split()))
+    result = compare_chunks(make_corpus(gold.split()), make_corpus(predicted.split()))
     assert (result.found, result.right, result.correct) == counts
 
 
 def test_chunks_end_with_their_sentence():
-    result = compare_chunks(corpus_of(["O", "B-NP"], ["I-NP", "O"]), corpus_of(["O", "B-NP"], ["B-NP", "O"]))
+    result = compare_chunks(
+        make_corpus(["O", "B-NP"], ["I-NP", "O"]), make_corpus(["O", "B-NP"], ["B-NP", "O"])
+    )
     assert (result.found, result.right, result.correct) == (2, 2, 2)
 
 
 def test_precision_and_recall_by_hand():
-    gold = corpus_of(["B-NP", "I-NP", "B-VP", "B-NP", "O"], ["B-PP", "B-NP"])
-    predicted = corpus_of(["B-NP", "I-NP", "B-VP", "I-VP", "O"], ["B-PP", "B-NP"])
+    gold = make_corpus(["B-NP", "I-NP", "B-VP", "B-NP", "O"], ["B-PP", "B-NP"])
+    predicted = make_corpus(["B-NP", "I-NP", "B-VP", "I-VP", "O"], ["B-PP", "B-NP"])
     result = compare_chunks(gold, predicted)
     assert (result.found, result.right, result.correct) == (4, 5, 3)
     assert result.precision == 75.0
@@ -122,7 +124,7 @@ def test_precision_and_recall_by_hand():
 
 
 def test_precision_and_recall_without_predicted_chunks_are_zero():
-    result = compare_chunks(corpus_of(["B-NP"]), corpus_of(["O"]))
+    result = compare_chunks(make_corpus(["B-NP"]), make_corpus(["O"]))
     assert (result.precision, result.recall, result.f1) == (0.0, 0.0, 0.0)
 
 
@@ -131,7 +133,7 @@ def test_precision_and_recall_without_predicted_chunks_are_zero():
 )
 def test_counts_equal_those_of_the_slow_twin(pairs):
     gold, predicted = [list(a) for a, _ in pairs], [list(b) for _, b in pairs]
-    result = compare_chunks(corpus_of(*gold), corpus_of(*predicted))
+    result = compare_chunks(make_corpus(*gold), make_corpus(*predicted))
     slow = scores_of(gold, predicted)
     assert (result.found, result.right, result.correct) == tuple(sum(counter.values()) for counter in slow)
     for name, counts in result.per_type.items():
@@ -140,6 +142,6 @@ def test_counts_equal_those_of_the_slow_twin(pairs):
 
 def test_corpora_of_other_sentences_are_refused():
     with pytest.raises(ValueError, match="sentences of different lengths"):
-        compare_chunks(corpus_of(["O", "O"]), corpus_of(["O"], ["O"]))
+        compare_chunks(make_corpus(["O", "O"]), make_corpus(["O"], ["O"]))
     with pytest.raises(ValueError, match="it has no tags"):
         compare_chunks(ChunkCorpus.from_words([["a"]]), ChunkCorpus.from_words([["a"]]))

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reference.chunking import Sentence, numbered_rows, templates_of
+from reference.chunking import Sentence, numbered_rows, parse_templates
 from unkernel import FormatError
 from unkernel._core import SequenceFeatures as Features
 from unkernel._core import restored_sequence_features
@@ -52,7 +52,7 @@ def learn_features(text: str, sentences: list[Sentence], *, backward: bool = Fal
 def test_features_are_those_of_the_slow_twin(text, given_sentences, backward, min_count):
     sentences = [Sentence(*(list(column) for column in zip(*rows, strict=True))) for rows in given_sentences]
     features, rows = learn_features(text, sentences, backward=backward, min_count=min_count)
-    numbers, slow = numbered_rows(templates_of(text), sentences, backward, min_count)
+    numbers, slow = numbered_rows(parse_templates(text), sentences, backward, min_count)
     assert rows == slow
     assert features.features == len(numbers)
 

@@ -17,13 +17,13 @@ from reference.chunking import (
     SCHEMES,
     Model,
     Sentence,
-    chunks_of,
     decode,
+    find_chunks,
     most_probable,
     numbered_rows,
-    tags_of,
-    templates_of,
+    parse_templates,
     valid,
+    write_tags,
 )
 from reference.selection import parametrize_pairs
 from unkernel import FormatError, load
@@ -94,10 +94,10 @@ def make_slow_twin(chunker: Chunker, templates: str = "yamcha") -> Model:
     """Return the slow twin of a chunker."""
     model = chunker.model_
     backward, scheme = model.direction == "backward", model.scheme
-    read_features = templates_of(read_templates(templates, _TEMPLATES)[0])
+    read_features = parse_templates(read_templates(templates, _TEMPLATES)[0])
     classes = chunker.classes_.tolist()
     sentences = [
-        Sentence(s.words, s.pos, [classes.index(t) for t in tags_of(chunks_of(s.tags), len(s), scheme)])
+        Sentence(s.words, s.pos, [classes.index(t) for t in write_tags(find_chunks(s.tags), len(s), scheme)])
         for s in CORPUS
     ]
     numbers, _ = numbered_rows(read_features, sentences, backward, 1)
@@ -112,7 +112,7 @@ def test_tags_equal_those_of_the_slow_twin(scheme, direction, beam):
     for sentence in TEST[:8]:
         slow = decode(sentence.words, sentence.pos, model)
         fast = chunker.parse([sentence.words], [sentence.pos])[0].tags
-        assert fast == tags_of(chunks_of(slow), len(sentence), "IOB2")
+        assert fast == write_tags(find_chunks(slow), len(sentence), "IOB2")
 
 
 @pytest.mark.parametrize("templates", ["default", "words"])
@@ -215,7 +215,7 @@ def test_tags_do_not_depend_on_the_number_of_threads(chunker):
 def test_evaluate_counts_the_chunks_that_parse_finds(chunker):
     result = chunker.evaluate(TEST)
     parsed = chunker.parse(TEST)
-    n_correct = sum(len(chunks_of(a.tags) & chunks_of(b.tags)) for a, b in zip(TEST, parsed, strict=True))
+    n_correct = sum(len(find_chunks(a.tags) & find_chunks(b.tags)) for a, b in zip(TEST, parsed, strict=True))
     assert result.correct == n_correct
     assert (result.sentences, result.tokens) == (len(TEST), TEST.n_words)
     assert result.tokens_per_second > 0

@@ -21,7 +21,7 @@ def make_bank(*sentences):
     return read_conllu(io.StringIO("\n".join(lines) + "\n"))
 
 
-def counts_of(score):
+def list_counts(score):
     return score.n_gold, score.n_found, score.n_right
 
 
@@ -31,7 +31,7 @@ def test_a_treebank_compared_with_itself():
     assert {name: score.f1 for name, score in result.scores().items()} == dict.fromkeys(
         ["tokens", "sentences", "words", "upos", "lemmas"], 100.0
     )
-    assert counts_of(result.words) == (4, 4, 4) and counts_of(result.tokens) == (3, 3, 3)
+    assert list_counts(result.words) == (4, 4, 4) and list_counts(result.tokens) == (3, 3, 3)
     assert str(result).startswith("Tokens 100.00, Sentences 100.00, Words 100.00, UPOS 100.00")
     assert result.table().count("100.00 %") == 15
 
@@ -40,28 +40,28 @@ def test_words_of_multiword_tokens_are_aligned_by_form():
     gold = make_bank(["1 bois boire VERB", "2-3 du _", "2 de de ADP", "3 le le DET", "4 vin vin NOUN"])
     unsplit = make_bank(["1 bois boire VERB", "2 du du ADP", "3 vin vin NOUN"])
     result = compare_text(gold, unsplit)
-    assert counts_of(result.tokens) == (3, 3, 3)
-    assert counts_of(result.words) == (4, 3, 2)  # "du" is neither "de" nor "le"
-    assert counts_of(result.upos) == (4, 3, 2)
+    assert list_counts(result.tokens) == (3, 3, 3)
+    assert list_counts(result.words) == (4, 3, 2)  # "du" is neither "de" nor "le"
+    assert list_counts(result.upos) == (4, 3, 2)
     other_forms = make_bank(["1 bois _ VERB", "2-3 du _", "2 De _ ADP", "3 l _ DET", "4 vin _ X"])
     result = compare_text(gold, other_forms)
-    assert counts_of(result.words) == (4, 4, 3)
-    assert counts_of(result.upos) == (4, 4, 2)
-    assert counts_of(result.lemmas) == (4, 4, 0)
+    assert list_counts(result.words) == (4, 4, 3)
+    assert list_counts(result.upos) == (4, 4, 2)
+    assert list_counts(result.lemmas) == (4, 4, 0)
 
 
 def test_multiword_tokens_that_overlap_are_compared_together():
     gold = make_bank(["1-2 ab _", "1 a", "2 b", "3-4 cd _", "3 c", "4 d", "5 e"])
     predicted = make_bank(["1 a", "2-3 bc _", "2 b", "3 c", "4 d", "5 e"])
-    assert counts_of(compare_text(gold, predicted).words) == (5, 5, 5)
-    assert counts_of(compare_text(predicted, gold).words) == (5, 5, 5)
-    assert counts_of(compare_text(gold, predicted).tokens) == (3, 4, 1)
+    assert list_counts(compare_text(gold, predicted).words) == (5, 5, 5)
+    assert list_counts(compare_text(predicted, gold).words) == (5, 5, 5)
+    assert list_counts(compare_text(gold, predicted).tokens) == (3, 4, 1)
 
 
 def test_a_word_before_a_multiword_token_is_left_out():
     gold = make_bank(["1 ab", "2-3 cd _", "2 c", "3 d"])
     predicted = make_bank(["1 a", "2-3 bcd _", "2 c", "3 d"])
-    assert counts_of(compare_text(gold, predicted).words) == (3, 3, 2)
+    assert list_counts(compare_text(gold, predicted).words) == (3, 3, 2)
 
 
 def test_heads_are_correct_if_aligned_with_gold_heads():
@@ -119,8 +119,12 @@ def test_splitting(separator_lists_):
         spans.append(word_spans)
         sentences.append(sentence_spans)
     result = compare_text(*banks)
-    assert counts_of(result.words) == counts_of(result.tokens) == (*map(len, spans), len(spans[0] & spans[1]))
-    assert counts_of(result.sentences) == (*map(len, sentences), len(sentences[0] & sentences[1]))
+    assert (
+        list_counts(result.words)
+        == list_counts(result.tokens)
+        == (*map(len, spans), len(spans[0] & spans[1]))
+    )
+    assert list_counts(result.sentences) == (*map(len, sentences), len(sentences[0] & sentences[1]))
 
 
 def test_files_are_compared_too(tmp_path):
