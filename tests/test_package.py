@@ -14,7 +14,7 @@ import sys
 import pytest
 
 import unkernel
-from reference.processes import output_of
+from reference.processes import run_program
 from unkernel import _core
 
 # Other projects rely on these names.
@@ -63,7 +63,7 @@ def test_dir_lists_only_public_names() -> None:
 
 def test_rooms_are_attributes_of_the_package() -> None:
     code = "import unkernel as u; print(u.poly.PolySVC is u.PolySVC, u.parsing.Chunker.__name__)"
-    assert output_of(code).split() == ["True", "Chunker"]
+    assert run_program(code).split() == ["True", "Chunker"]
 
 
 def test_missing_names_raise_attribute_errors() -> None:
@@ -102,7 +102,7 @@ def test_free_threaded_pythons_are_refused_in_words() -> None:
 def test_importing_prints_nothing_and_imports_no_large_packages() -> None:
     """Large packages would make the import slow; a limit in seconds would fail by chance."""
     code = "import sys, json, unkernel; print(json.dumps(sorted(sys.modules)))"
-    modules = set(json.loads(output_of(code)))
+    modules = set(json.loads(run_program(code)))
     unwanted = {
         "scipy",
         "sklearn",

@@ -61,21 +61,21 @@ def test_columns_times_classes_in_16_bits(tmp_path):
 
 def test_zeros_that_are_not_in_the_file(tmp_path, parser):
     path = tmp_path / "parser.uk"
-    small_claims.with_zeros(parser, path)
+    small_claims.write_zeros(parser, path)
     assert path.stat().st_size < 1_000_000
     refused(path, "weights that the file stores in compact form")
 
 
 def test_a_chunker_that_compiles_to_gigabytes(tmp_path, chunker):
     path = tmp_path / "chunker.uk"
-    small_claims.with_vast_model(chunker, path, features=420)
+    small_claims.write_vast_model(chunker, path, features=420)
     assert path.stat().st_size < 20_000
     refused(path, "the tables of its classifier")
 
 
 def test_a_limit_allows_more(tmp_path, chunker, monkeypatch):
     path = tmp_path / "chunker.uk"
-    small_claims.with_vast_model(chunker, path, features=76)
+    small_claims.write_vast_model(chunker, path, features=76)
     monkeypatch.setattr(file_memory_limit, "BASE_BYTES", 1 << 20)
     refused(path, "the tables of its classifier")
     assert load(path, limit="1G").nbytes > 1 << 20
@@ -86,7 +86,7 @@ def test_a_limit_allows_more(tmp_path, chunker, monkeypatch):
 
 def test_the_environment_allows_more(tmp_path, chunker, monkeypatch):
     path = tmp_path / "chunker.uk"
-    small_claims.with_vast_model(chunker, path, features=76)
+    small_claims.write_vast_model(chunker, path, features=76)
     monkeypatch.setattr(file_memory_limit, "BASE_BYTES", 1 << 20)
     monkeypatch.setenv("UNKERNEL_LIMIT", "1G")
     assert load(path).nbytes > 1 << 20
@@ -156,7 +156,7 @@ def test_records_with_all_their_zeros(tmp_path):
         Plan.from_container(str(path), *plan.to_container("plan."))
 
 
-def reread(tmp_path, plan):
+def save_and_load(tmp_path, plan):
     """Return the plan as read from a file of 1,000 bytes."""
     path = tmp_path / "records.uk"
     path.write_bytes(bytes(1000))
@@ -190,8 +190,8 @@ def double_steps(first_step, times):
 def test_vectors_that_are_used_twice_again_and_again(tmp_path, first_step):
     """29 steps, each stored in a few bytes, would take gigabytes per record."""
     with pytest.raises(LimitError, match=r"the vectors of a record would take [\d.e+]+ GB"):
-        reread(tmp_path, double_steps(first_step, 28))
-    restored = reread(tmp_path, double_steps(first_step, 4))
+        save_and_load(tmp_path, double_steps(first_step, 28))
+    restored = save_and_load(tmp_path, double_steps(first_step, 4))
     assert restored.n_features == 16 * len(first_step.names)
 
 
@@ -200,7 +200,7 @@ def test_an_endless_number_of_doublings(tmp_path):
     result = [steps.numbers([0], ["a"])]
     result += [steps.concatenate([number] * 2, NumberedNames("x", 9)) for number in range(3000)]
     with pytest.raises(LimitError, match="the vectors of a record would take"):
-        reread(tmp_path, Plan(["a"], result))
+        save_and_load(tmp_path, Plan(["a"], result))
 
 
 def test_an_array_that_many_steps_use(tmp_path):
@@ -229,9 +229,9 @@ def test_plans_of_hashed_words_need_no_raised_limit(tmp_path):
     union = len(plan_steps) - 1
     plan_steps += [PlanStep("normalize", {"input": union, "norm": norm}, names) for norm in ("l1", "max")]
     plan = Plan([f"c{column}" for column in range(50)], plan_steps)
-    assert reread(tmp_path, plan).n_features == 50 * 2**20
+    assert save_and_load(tmp_path, plan).n_features == 50 * 2**20
     twice = [plan_steps[1], steps.concatenate([0, 0, 0], JoinedNames([plan_steps[0].names] * 3))]
-    restored = reread(tmp_path, Plan(["c0"], [plan_steps[0], *twice]))
+    restored = save_and_load(tmp_path, Plan(["c0"], [plan_steps[0], *twice]))
     assert restored.n_features == 3 * 2**20
 
 

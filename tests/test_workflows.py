@@ -22,7 +22,7 @@ if not WORKFLOWS:
     pytest.skip("a source archive has no workflows", allow_module_level=True)
 
 
-def parsed(path: Path) -> dict[Any, Any]:
+def parse_yaml(path: Path) -> dict[Any, Any]:
     yaml = pytest.importorskip("yaml")
     document = yaml.safe_load(path.read_text(encoding="utf-8"))
     assert isinstance(document, dict)
@@ -36,7 +36,7 @@ def targets() -> set[str]:
 
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
 def test_a_workflow_has_jobs_with_steps_and_limits(path: Path) -> None:
-    document = parsed(path)
+    document = parse_yaml(path)
     assert True in document or "on" in document  # YAML 1.1 reads a bare `on` as true
     assert document["permissions"] == {"contents": "read"}
     for job in document["jobs"].values():
@@ -48,7 +48,7 @@ def test_a_workflow_has_jobs_with_steps_and_limits(path: Path) -> None:
 
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
 def test_needed_jobs_exist(path: Path) -> None:
-    jobs = parsed(path)["jobs"]
+    jobs = parse_yaml(path)["jobs"]
     for job in jobs.values():
         needed = job.get("needs", [])
         assert {needed} <= set(jobs) if isinstance(needed, str) else set(needed) <= set(jobs)
@@ -69,7 +69,7 @@ def test_the_pattern_for_targets_finds_some() -> None:
 
 
 def test_tested_pythons_are_those_promised() -> None:
-    matrix = parsed(ROOT / ".github" / "workflows" / "test.yml")["jobs"]["test"]["strategy"]["matrix"]
+    matrix = parse_yaml(ROOT / ".github" / "workflows" / "test.yml")["jobs"]["test"]["strategy"]["matrix"]
     assert matrix["python"][0] == "3.11"
     classifiers = re.findall(r"Python :: (3\.\d+)", (ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     assert set(classifiers) <= set(matrix["python"])
@@ -88,7 +88,7 @@ def nightly_steps() -> list[str]:
 
 def test_a_job_runs_each_nightly_step() -> None:
     """The matrix of the workflow selects every step of .ci/nightly exactly once."""
-    jobs = parsed(ROOT / ".github" / "workflows" / "nightly.yml")["jobs"]
+    jobs = parse_yaml(ROOT / ".github" / "workflows" / "nightly.yml")["jobs"]
     words = jobs["nightly"]["strategy"]["matrix"]["steps"]
     assert len(nightly_steps()) > 10
     for name in nightly_steps():
@@ -122,7 +122,7 @@ def test_nightly_steps_continue_after_a_failure_and_report_it(tmp_path: Path) ->
 
 
 def test_the_conda_recipe_has_the_requirements_of_the_package() -> None:
-    recipe = parsed(ROOT / "packaging" / "conda" / "recipe.yaml")
+    recipe = parse_yaml(ROOT / "packaging" / "conda" / "recipe.yaml")
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     needed = {requirement.replace(" ", "") for requirement in recipe["requirements"]["run"]}
     assert needed == {*project["dependencies"], f"python{project['requires-python']}"}
@@ -130,6 +130,6 @@ def test_the_conda_recipe_has_the_requirements_of_the_package() -> None:
 
 
 def test_the_citation_names_title_authors_and_papers() -> None:
-    citation = parsed(ROOT / "CITATION.cff")
+    citation = parse_yaml(ROOT / "CITATION.cff")
     assert {"cff-version", "message", "title", "authors"} <= set(citation)
     assert len(citation["references"]) == len([*(ROOT / "docs" / "papers").glob("*20*.md")])

@@ -25,7 +25,7 @@ RECORDS = {"age": [20, 30, 50, 60] * 10, "job": ["a", "b", "a", "c"] * 10}
 LABELS = np.array(["no", "yes", "no", "yes"] * 10)
 
 
-def served(path) -> UnkernelRuntime:
+def start_runtime(path) -> UnkernelRuntime:
     settings = ModelSettings(
         name="income", implementation=UnkernelRuntime, parameters=ModelParameters(uri=str(path), version="v1")
     )
@@ -44,7 +44,7 @@ def fast():
 @pytest.fixture
 def runtime(fast, tmp_path) -> UnkernelRuntime:
     fast.save(tmp_path / "model.uk")
-    return served(tmp_path)  # the folder
+    return start_runtime(tmp_path)  # the folder
 
 
 def make_request(**columns) -> InferenceRequest:
@@ -83,7 +83,7 @@ def test_only_requested_outputs_are_returned(runtime):
 
 def test_rows_are_predicted_and_bad_rows_refused(tmp_path):
     PolySVC(degree=2).fit(np.eye(4), [0, 1, 0, 1]).save(tmp_path / "rows.uk")
-    runtime = served(tmp_path / "rows.uk")
+    runtime = start_runtime(tmp_path / "rows.uk")
     answer = asyncio.run(runtime.predict(make_request(rows=np.eye(4).tolist())))
     assert NumpyCodec.decode_output(answer.outputs[0]).reshape(-1).tolist() == [0, 1, 0, 1]
     with pytest.raises(InferenceError, match="the input 'rows' is missing"):

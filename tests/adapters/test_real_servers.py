@@ -63,7 +63,7 @@ def send_request(port: int, path: str, body: Any) -> Any:
 
 
 @contextmanager
-def running(command: list[str], **environment: str) -> Iterator[Callable[[int, str, Any], Any]]:
+def run_server(command: list[str], **environment: str) -> Iterator[Callable[[int, str, Any], Any]]:
     """Start a server, and yield a function that sends requests to it."""
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
     everything = os.environ | {"PATH": path} | environment
@@ -100,7 +100,7 @@ def test_mlserver(folder: Path):
     server_settings = {"HOST": "127.0.0.1", "HTTP_PORT": str(port), "GRPC_PORT": str(free_port())}
     server_settings |= {"METRICS_ENDPOINT": "", "PARALLEL_WORKERS": "0"}
     command = ["-c", "from mlserver.cli import main; main()", "start", str(folder)]
-    with running(command, **{f"MLSERVER_{name}": value for name, value in server_settings.items()}) as ask:
+    with run_server(command, **{f"MLSERVER_{name}": value for name, value in server_settings.items()}) as ask:
         assert predictions(ask(port, "/v2/models/income/infer", TENSORS)) == LABELS[:3]
 
 
@@ -108,7 +108,7 @@ def test_mlserver(folder: Path):
 def test_kserve(folder: Path):
     port = free_port()
     command = ["-m", "unkernel.kserve", "--model_name", "income", "--model_dir", str(folder)]
-    with running([*command, "--http_port", str(port), "--enable_grpc", "false"]) as ask:
+    with run_server([*command, "--http_port", str(port), "--enable_grpc", "false"]) as ask:
         result = ask(port, "/v1/models/income:predict", {"instances": RECORDS})
         assert [prediction["prediction"] for prediction in result["predictions"]] == LABELS
         assert predictions(ask(port, "/v2/models/income/infer", TENSORS)) == LABELS[:3]
@@ -120,6 +120,6 @@ def test_mlflow(folder: Path, tmp_path: Path):
     flavour.save_model(unkernel.load(folder / "model.uk"), tmp_path / "income")
     port = free_port()
     command = ["-m", "mlflow", "models", "serve", "-m", str(tmp_path / "income"), "-p", str(port)]
-    with running([*command, "--env-manager", "local"]) as ask:
+    with run_server([*command, "--env-manager", "local"]) as ask:
         result = ask(port, "/invocations", {"dataframe_records": RECORDS})
         assert result["predictions"] == LABELS

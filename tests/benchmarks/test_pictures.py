@@ -16,7 +16,7 @@ def pictures(monkeypatch):
     monkeypatch.setattr(sys, "path", [str(ROOT / "docs" / "pictures"), *sys.path])
 
 
-def words_in(name: str) -> str:
+def read_words(name: str) -> str:
     """Return all text of a picture."""
     root = ET.parse(ROOT / "docs" / "_static" / "pictures" / f"{name}.svg").getroot()
     return "\n".join("".join(text.itertext()) for text in root.iter("{http://www.w3.org/2000/svg}text"))
@@ -24,7 +24,7 @@ def words_in(name: str) -> str:
 
 def test_latencies_are_those_of_the_benchmarks():
     latency, drawing = import_module("latency"), import_module("drawing")
-    shown = words_in("latency").splitlines()
+    shown = read_words("latency").splitlines()
     panels = latency.panels()
     assert len(panels) == 4
     for panel in panels:
@@ -36,7 +36,7 @@ def test_latencies_are_those_of_the_benchmarks():
 
 @pytest.mark.parametrize("name", ["latency", "training_time"])
 def test_pictures_show_command_machine_and_date(name):
-    small_print, shown = import_module(name).small_print(), words_in(name)
+    small_print, shown = import_module(name).small_print(), read_words(name)
     for line in small_print.splitlines():
         assert line in shown
     assert "python benchmarks/" in shown and "2026" in shown

@@ -34,7 +34,7 @@ def loaded(tables_data):
     return found
 
 
-def made(tables_data, frame, **options):
+def make_table(tables_data, frame, **options):
     return tables_data.table(
         "made", options.pop("target", "classes"), "here", "a test", lambda: frame, **options
     )
@@ -71,7 +71,7 @@ def test_parts_are_the_same_each_time(tables_data, loaded):
 
 def test_parts_are_disjoint_and_have_equal_shares_of_classes(tables_data):
     frame = pd.DataFrame({"row": np.arange(400), "target": ["rare"] * 40 + ["usual"] * 360})
-    parts = made(tables_data, frame).load()
+    parts = make_table(tables_data, frame).load()
     assert set(parts.train["row"]) | set(parts.test["row"]) == set(range(400))
     assert len(parts.test) == 100 and Counter(parts.y_test) == {"rare": 10, "usual": 90}
 
@@ -79,21 +79,21 @@ def test_parts_are_disjoint_and_have_equal_shares_of_classes(tables_data):
 def test_large_tables_are_cut_and_rows_without_target_dropped(tables_data, monkeypatch):
     monkeypatch.setattr(tables_data, "MAX_ROWS", 80)
     frame = pd.DataFrame({"row": range(200), "target": [np.nan] * 100 + list(range(100))})
-    parts = made(tables_data, frame, target="numbers").load()
+    parts = make_table(tables_data, frame, target="numbers").load()
     assert len(parts.train) == 60 and len(parts.test) == 20
     assert min(parts.train["row"].min(), parts.test["row"].min()) >= 100
 
 
 def test_given_parts_are_kept(tables_data):
     frame = pd.DataFrame({"row": range(3), "useless": 0, "target": ["a", "b", "a"]})
-    parts = made(tables_data, (frame, frame[:2]), useless="is always 0").load()
+    parts = make_table(tables_data, (frame, frame[:2]), useless="is always 0").load()
     assert list(parts.train.columns) == ["row"] and list(parts.y_test) == ["a", "b"]
 
 
 def test_categories_are_strings_that_are_not_texts(tables_data):
     values = pd.DataFrame({"flag": [True, False], "job": pd.Categorical(["a", None]), "note": ["x", "y"]})
     frame = pd.concat([values] * 20, ignore_index=True).assign(target=["a", "b"] * 20)
-    table = made(tables_data, frame, texts=("note",))
+    table = make_table(tables_data, frame, texts=("note",))
     train = table.load().train
     assert table.categories(train) == ["job"]
     assert set(train["flag"]) == {0, 1} and set(train["job"]) == {"a", None}
@@ -123,7 +123,7 @@ def houses(tables_data):
     price = sizes + 30 * (frame["note"].str.len() > 25) + rng.normal(0, 1, 600)
     targets = {"numbers": price, "classes": np.where(price > price.median(), "dear", "cheap")}
     tables = {
-        kind: made(tables_data, frame.assign(target=y), target=kind, texts=("note",))
+        kind: make_table(tables_data, frame.assign(target=y), target=kind, texts=("note",))
         for kind, y in targets.items()
     }
     return {kind: (table, table.load()) for kind, table in tables.items()}
@@ -153,7 +153,7 @@ def test_categories_of_boosters_are_those_of_training(tables_data):
     import tables_contenders
 
     train = pd.DataFrame({"n": [1.0, 2.0, np.nan, 4.0], "c": ["a", "a", "b", "d"]})
-    table = made(tables_data, train.assign(target=["x", "y", "x", "y"]))
+    table = make_table(tables_data, train.assign(target=["x", "y", "x", "y"]))
     test = pd.DataFrame({"n": [1.0, 1.0, 1.0], "c": ["new", None, "a"]})
     columns = tables_contenders.TypedColumns(table, train)
     assert columns.transform(test)["c"].cat.codes.tolist() == [-1, -1, 0]
@@ -165,10 +165,12 @@ def test_categories_of_boosters_are_those_of_training(tables_data):
 def test_errors_are_log_loss_and_relative_deviations(tables_data):
     import tables
 
-    numbers = made(tables_data, None, target="numbers")
+    numbers = make_table(tables_data, None, target="numbers")
     y = np.array([1.0, 2.0, 3.0, 6.0])
     assert tables.quality(numbers, y, np.full(4, 3.0)) == {"error": pytest.approx(1.0)}
-    found = tables.quality(made(tables_data, None), np.array(["a", "b"]), np.array([[0.5, 0.5], [0.2, 0.8]]))
+    found = tables.quality(
+        make_table(tables_data, None), np.array(["a", "b"]), np.array([[0.5, 0.5], [0.2, 0.8]])
+    )
     assert found == {"error": pytest.approx(-(np.log(0.5) + np.log(0.8)) / 2), "ROC area": 1.0}
 
 

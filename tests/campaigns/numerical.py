@@ -35,7 +35,7 @@ Rows = Any
 # --- Problems -----------------------------------------------------------------------------------------
 
 
-def problem(rng: Random, *, binary: bool, most_features: int = 5) -> tuple[Rows, Rows]:
+def make_problem(rng: Random, *, binary: bool, most_features: int = 5) -> tuple[Rows, Rows]:
     """Return rows of two classes, some equal or zero; columns may differ by orders of magnitude."""
     shape = int(rng.integers(4, 40)), int(rng.integers(1, most_features + 1))
     X = (rng.random(shape) < rng.choice([0.2, 0.5, 1.0])).astype(float)
@@ -47,7 +47,7 @@ def problem(rng: Random, *, binary: bool, most_features: int = 5) -> tuple[Rows,
     return X, y
 
 
-def power(rng: Random, orders: float) -> float:
+def draw_power(rng: Random, orders: float) -> float:
     """Return a number around 1, up to this many orders of magnitude away."""
     return float(10.0 ** rng.uniform(-orders, orders))
 
@@ -105,9 +105,9 @@ def find_false_claims(
 # --- Families of problems -----------------------------------------------------------------------------
 
 
-def linear(rng: Random) -> Iterator[str]:
-    X, y = problem(rng, binary=rng.random() < 0.3)
-    C, loss, intercept = power(rng, 4), str(rng.choice(["hinge", "squared_hinge"])), rng.random() < 0.5
+def check_linear(rng: Random) -> Iterator[str]:
+    X, y = make_problem(rng, binary=rng.random() < 0.3)
+    C, loss, intercept = draw_power(rng, 4), str(rng.choice(["hinge", "squared_hinge"])), rng.random() < 0.5
     options = {"C": C, "loss": loss, "fit_intercept": intercept}
     solver, tol = str(rng.choice(["cutting_plane", "dual"])), 10.0 ** -rng.integers(2, 8)
     learner, warned = fit_and_catch_warnings(
@@ -128,13 +128,13 @@ def linear(rng: Random) -> Iterator[str]:
 def kernel_map(rng: Random) -> dict[str, Any]:
     return {
         "degree": int(rng.integers(1, 4)),
-        "gamma": power(rng, 2),
-        "coef0": float(rng.choice([0.0, 1.0, power(rng, 2)])),
+        "gamma": draw_power(rng, 2),
+        "coef0": float(rng.choice([0.0, 1.0, draw_power(rng, 2)])),
         "feature_map": str(rng.choice(["kernel", "plain"])),
     }
 
 
-def mapped(learner: Any, X: Rows, options: dict[str, Any], *, l1: bool) -> tuple[Rows, Rows]:
+def map_rows(learner: Any, X: Rows, options: dict[str, Any], *, l1: bool) -> tuple[Rows, Rows]:
     """Return the weights of a model over its conjunctions, and the mapped rows."""
     model = learner.to_model()
     w = sparse.model_weights(model, reduce=max if l1 else sum)[:, 0]
@@ -153,9 +153,13 @@ def model_columns(model: Any, X: Rows, together: Any) -> Rows:
     return np.column_stack(columns) * np.array(constants)
 
 
-def l2(rng: Random) -> Iterator[str]:
-    X, y = problem(rng, binary=rng.random() < 0.5, most_features=4)
-    C, loss, options = power(rng, 4), str(rng.choice(["hinge", "squared_hinge", "logistic"])), kernel_map(rng)
+def check_l2(rng: Random) -> Iterator[str]:
+    X, y = make_problem(rng, binary=rng.random() < 0.5, most_features=4)
+    C, loss, options = (
+        draw_power(rng, 4),
+        str(rng.choice(["hinge", "squared_hinge", "logistic"])),
+        kernel_map(rng),
+    )
     common = {"C": C, "tol": 10.0 ** -rng.integers(2, 7), "max_iter": 3000, "random_state": 0, **options}
     Phi = poly.expand(X, **options)
     if loss == "logistic":
@@ -165,16 +169,16 @@ def l2(rng: Random) -> Iterator[str]:
         storage = str(rng.choice(["on_the_fly", "condensed"]))
         learner, warned = fit_and_catch_warnings(PolySVC(loss=loss, storage=storage, **common), X, y)
         peer = LinearSVC(dual=True, C=C, loss=loss, fit_intercept=False, tol=1e-8, max_iter=3000)
-    w, columns = mapped(learner, X, options, l1=False)
+    w, columns = map_rows(learner, X, options, l1=False)
     weights = train_peer(peer, Phi, y)
     other_objectives = [objective(v, Phi, y, C, loss)[0] for v in (weights, 0 * weights)]
     yield from find_false_claims(learner, warned, objective(w, columns, y, C, loss), other_objectives)
 
 
-def l1(rng: Random) -> Iterator[str]:
+def check_l1(rng: Random) -> Iterator[str]:
     binary = rng.random() < 0.5
-    X, y = problem(rng, binary=binary, most_features=4)
-    C, loss, options = power(rng, 4), str(rng.choice(["squared_hinge", "logistic"])), kernel_map(rng)
+    X, y = make_problem(rng, binary=binary, most_features=4)
+    C, loss, options = draw_power(rng, 4), str(rng.choice(["squared_hinge", "logistic"])), kernel_map(rng)
     common = {"C": C, "tol": 10.0 ** -rng.integers(2, 7), "max_iter": 300, "random_state": 0, **options}
     Phi = (sparse.expand_sets if binary else poly.expand)(X, **options)
     if loss == "logistic":
@@ -185,7 +189,7 @@ def l1(rng: Random) -> Iterator[str]:
     else:
         learner, warned = fit_and_catch_warnings(PolySVC(penalty="l1", loss=loss, **common), X, y)
         peer = LinearSVC(penalty="l1", dual=False, C=C, fit_intercept=False, tol=1e-8, max_iter=1000)
-    w, columns = mapped(learner, X, options, l1=True)
+    w, columns = map_rows(learner, X, options, l1=True)
     weights = train_peer(peer, Phi, y)
     other_objectives = [objective(v, Phi, y, C, loss, penalty="l1")[0] for v in (weights, 0 * weights)]
     yield from find_false_claims(
@@ -193,11 +197,11 @@ def l1(rng: Random) -> Iterator[str]:
     )
 
 
-def ranking(rng: Random) -> Iterator[str]:
-    X, y = problem(rng, binary=rng.random() < 0.3)
+def check_ranking(rng: Random) -> Iterator[str]:
+    X, y = make_problem(rng, binary=rng.random() < 0.3)
     y = rng.integers(0, rng.integers(2, 6), len(y))
     y[:2] = 0, 1
-    C = power(rng, 4)
+    C = draw_power(rng, 4)
     learner, warned = fit_and_catch_warnings(
         RankSVM(C=C, tol=10.0 ** -rng.integers(2, 8), max_iter=3000), X, y
     )
@@ -212,13 +216,13 @@ def ranking(rng: Random) -> Iterator[str]:
     yield from find_false_claims(learner, warned, values[0], [value for value, _ in values[1:]])
 
 
-def engines(rng: Random) -> Iterator[str]:
-    X, y = problem(rng, binary=rng.random() < 0.6, most_features=8)
+def check_engines(rng: Random) -> Iterator[str]:
+    X, y = make_problem(rng, binary=rng.random() < 0.6, most_features=8)
     name = str(rng.choice(["poly", "rbf", "sigmoid", "linear"]))
-    kernel = {"degree": int(rng.integers(1, 5)), "gamma": power(rng, 3), "coef0": float(rng.normal())}
+    kernel = {"degree": int(rng.integers(1, 5)), "gamma": draw_power(rng, 3), "coef0": float(rng.normal())}
     if name == "poly" and rng.random() < 0.7:
         kernel["coef0"] = abs(kernel["coef0"])
-    machine = SVC(kernel=name, C=power(rng, 3), max_iter=10_000, **kernel)
+    machine = SVC(kernel=name, C=draw_power(rng, 3), max_iter=10_000, **kernel)
     fit_and_catch_warnings(machine, X[::2], y[::2] if len(set(y[::2])) > 1 else np.arange(len(y[::2])) % 2)
     expected, terms = kernel_sums(machine, X)
     for engine in ENGINES:
@@ -257,11 +261,11 @@ def kernel_sums(machine: Any, X: Rows) -> tuple[Rows, Rows]:
 
 
 FAMILIES: dict[str, Callable[[Random], Iterator[str]]] = {
-    "linear": linear,
-    "l2": l2,
-    "l1": l1,
-    "ranking": ranking,
-    "engines": engines,
+    "linear": check_linear,
+    "l2": check_l2,
+    "l1": check_l1,
+    "ranking": check_ranking,
+    "engines": check_engines,
 }
 
 

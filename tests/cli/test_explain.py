@@ -8,7 +8,7 @@ import pytest
 from unkernel import PolySVC
 
 
-def scores_of(run, model, rows) -> list[list[float]]:
+def print_scores(run, model, rows) -> list[list[float]]:
     lines = run("predict", model, rows, "-o", "-", "--scores", "-q").out.splitlines()
     return [[float(word) for word in line.split()] for line in lines]
 
@@ -18,7 +18,7 @@ def scores_of(run, model, rows) -> list[list[float]]:
 )
 def test_contributions_add_up_to_the_score(run, golden, name):
     model, rows = golden / f"{name}.model", golden / "multi.test.svm"
-    answers = scores_of(run, model, rows)
+    answers = print_scores(run, model, rows)
     for row in (0, 6, 59):
         output = run("explain", model, rows, "--row", row, "--top", 5, "--json").json
         assert len(output["contributions"]) == 5

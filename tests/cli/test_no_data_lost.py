@@ -126,7 +126,7 @@ def read_option_file(option: Any, words: tuple[str, ...], data: Path) -> bytes:
     return resources.files("unkernel.parsing").joinpath("templates", names[words[-1]]).read_bytes()
 
 
-def required_options(words: tuple[str, ...], output: Any, input_option: str = "") -> list[str]:
+def list_required_options(words: tuple[str, ...], output: Any, input_option: str = "") -> list[str]:
     """Return the other options that a command requires if it has this output."""
     if words[0] == "report" and input_option != "test":
         return ["--test", "poly.data"]
@@ -158,7 +158,7 @@ def test_outputs_that_are_inputs_are_refused(files, capfd, words, option):
     """The arguments can have any order, the file any spelling, and --force does not help."""
     inputs = list_inputs(words)
     suffix = ".svg" if option.name in PICTURES else ""
-    required = required_options(words, option)
+    required = list_required_options(words, option)
     forces = [[], ["--force"]] if find_options(words, {"force"}) else [[]]
     names = [name for input_ in inputs for name in make_other_names(input_, suffix)]
     original_contents = contents(files)
@@ -187,7 +187,7 @@ def test_outputs_that_an_option_reads_are_refused(files, capfd, words, option):
         suffix = ".svg" if output.name in PICTURES else ""
         names = make_other_names("other", suffix)
         original_contents = contents(files)
-        required = required_options(words, output, option.name)
+        required = list_required_options(words, output, option.name)
         for name in names:
             command = [
                 *words,
@@ -211,7 +211,7 @@ def test_outputs_that_an_option_reads_are_refused(files, capfd, words, option):
 def test_outputs_that_cannot_be_written(files, capfd, words, option):
     inputs = list_inputs(words)
     suffix = ".svg" if option.name in PICTURES else ".uk"
-    required = required_options(words, option)
+    required = list_required_options(words, option)
     original_contents = contents(files)
     outputs = [f"missing/new{suffix}"] if option.name != "checkpoint" else []
     for output_ in [*outputs, *([] if option.name in FOLDERS else ["folder"])]:

@@ -19,7 +19,7 @@ GOOD = HEAD + "39,clerk,true,no\n" * 3
 def train(run, tmp_path):
     """Return a function that trains on the bytes of a file, and returns the error message."""
 
-    def trained(data: str | bytes, *options, name: str = "d.csv", target: str | None = "rich") -> str:
+    def train_error(data: str | bytes, *options, name: str = "d.csv", target: str | None = "rich") -> str:
         (tmp_path / name).write_bytes(data.encode() if isinstance(data, str) else data)
         target_options = [] if target is None else ["--target", target]
         line = run(
@@ -29,20 +29,20 @@ def train(run, tmp_path):
         assert sorted(path.name for path in tmp_path.iterdir() if path.suffix == ".tmp") == []
         return line.removeprefix(f"{tmp_path}/")
 
-    return trained
+    return train_error
 
 
 @pytest.fixture
 def predict(run, tmp_path, people_model):
     """Return a function that predicts the bytes of a file, and returns the error message."""
 
-    def predicted(data: str | bytes, name: str = "d.csv") -> str:
+    def predict_error(data: str | bytes, name: str = "d.csv") -> str:
         (tmp_path / name).write_bytes(data.encode() if isinstance(data, str) else data)
         line = run("predict", people_model, tmp_path / name, "-o", tmp_path / "a.csv").error()
         assert sorted(path.name for path in tmp_path.iterdir()) == [name]
         return line.removeprefix(f"{tmp_path}/")
 
-    return predicted
+    return predict_error
 
 
 # --- Training -----------------------------------------------------------------------------------------

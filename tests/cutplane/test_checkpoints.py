@@ -72,7 +72,7 @@ def killed(folder, kill_after, monkeypatch):
     return learner, X, y
 
 
-def passes_of_this_run(learner, *arguments):
+def count_new_passes(learner, *arguments):
     """Fit the learner, and return the passes of this fit; n_iter_ includes those of earlier runs."""
     passes = []
     original = Checkpoint.make_observer
@@ -111,7 +111,7 @@ def test_a_killed_run_resumes(kind, folder, kill_after, monkeypatch):
         learner.fit(X, y)
     monkeypatch.undo()
     assert (folder / "problem-0" / "state.uk").exists()
-    passes_after = passes_of_this_run(learner, X, y)
+    passes_after = count_new_passes(learner, X, y)
     assert passes_after < uninterrupted.n_iter_
     assert learner.n_iter_ == passes_before + passes_after
     assert learner.gap_ <= 1e-4
@@ -131,7 +131,7 @@ def test_a_run_resumes_after_several_kills(folder, kill_after, monkeypatch):
         names = {path.name for path in (folder / "problem-0").iterdir()}
         assert len(names) <= 4 * 5 + 1  # one cut per round and one at the start of each run
     learner = CuttingPlaneSVC(checkpoint=folder, **HARD)
-    assert passes_of_this_run(learner, X, y) < uninterrupted_fit.n_iter_
+    assert count_new_passes(learner, X, y) < uninterrupted_fit.n_iter_
     assert learner.objective_ == pytest.approx(uninterrupted_fit.objective_, rel=1.1e-4)
 
 
@@ -167,14 +167,14 @@ def test_runs_of_many_classes_resume(problem, folder, kill_after, monkeypatch):
     X, y = make_rows(3)
     options = HARD | {"loss": "squared_hinge"}
     uninterrupted_fit = CuttingPlaneSVC(checkpoint=folder, **options)
-    everything = passes_of_this_run(uninterrupted_fit, X, y)
+    everything = count_new_passes(uninterrupted_fit, X, y)
     learner = CuttingPlaneSVC(checkpoint=folder, **options)
     kill_after(12, problem)
     with pytest.raises(Killed):
         learner.fit(X, y)
     monkeypatch.undo()
     assert (folder / f"problem-{problem}" / "state.uk").exists()
-    assert passes_of_this_run(learner, X, y) < everything
+    assert count_new_passes(learner, X, y) < everything
     assert learner.objective_ == pytest.approx(uninterrupted_fit.objective_, rel=2e-4)
     assert not folder.exists()
 
@@ -297,7 +297,7 @@ def test_training_on_files_resumes(folder, tmp_path, kill_after, monkeypatch):
     with pytest.raises(Killed):
         learner.fit(path)
     monkeypatch.undo()
-    assert passes_of_this_run(learner, path) < uninterrupted_fit.n_iter_
+    assert count_new_passes(learner, path) < uninterrupted_fit.n_iter_
     assert learner.objective_ == pytest.approx(uninterrupted_fit.objective_, rel=1.1e-4)
     assert not folder.exists()
 
@@ -491,6 +491,6 @@ def test_a_killed_process_resumes(learner, folder, tmp_path):
     assert process.wait() == -signal.SIGKILL
     uninterrupted = learner(**HARD).fit(X, y)
     resumed = learner(checkpoint=folder, **HARD)
-    assert passes_of_this_run(resumed, X, y) < uninterrupted.n_iter_
+    assert count_new_passes(resumed, X, y) < uninterrupted.n_iter_
     assert resumed.objective_ == pytest.approx(uninterrupted.objective_, rel=1.1e-4)
     assert not folder.exists()

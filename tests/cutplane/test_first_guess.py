@@ -36,7 +36,7 @@ def train_by_cuts(problem, *, squared, intercept, threads=1, rounds=1000, tol=1e
     return ended, bundle
 
 
-def optimum(problem, *, squared, intercept):
+def find_optimum(problem, *, squared, intercept):
     store, costs = problem
     return train_dual(
         DualOptions(tolerance=1e-8, max_epochs=20_000, seed=0, threads=1),
@@ -49,7 +49,7 @@ def optimum(problem, *, squared, intercept):
     ("squared", "intercept"), slow_after(2, [(False, 2.0), (True, 0.0), (False, 0.0), (True, 2.0)])
 )
 def test_bounds_hold_from_the_guess_on(problem, squared, intercept):
-    best = optimum(problem, squared=squared, intercept=intercept)
+    best = find_optimum(problem, squared=squared, intercept=intercept)
     for rounds in (3, 4, 6, 1000):
         ended, _ = train_by_cuts(problem, squared=squared, intercept=intercept, rounds=rounds)
         assert ended["bound"] <= best["objective"] * (1 + 1e-9)

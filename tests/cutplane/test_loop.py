@@ -36,7 +36,7 @@ def test_margins_reach_the_optimum_of_liblinear(squared, intercept, C):
     def risk(s):
         return reference.margin_risk(signed_costs, s, squared=squared)
 
-    wide = reference.with_constant(X, intercept)
+    wide = reference.add_constant(X, intercept)
     check_outcome(solution, wide, C, risk, 1e-6)
     peer = liblinear(wide, y, C * np.abs(signed_costs), squared=squared)
     check_optimum(solution, reference.objective(peer, wide, C, risk), 1e-6)
@@ -57,7 +57,7 @@ def test_cutting_planes_and_the_dual_solver_agree(squared, intercept):
     assert dual["objective"] == pytest.approx(cut["objective"], rel=2e-6)
     assert cut["bound"] <= dual["objective"] * (1 + 1e-9)
     assert dual["bound"] <= cut["objective"] * (1 + 1e-9)
-    wide = reference.with_constant(X, intercept)
+    wide = reference.add_constant(X, intercept)
     np.testing.assert_allclose(dual["weights"], wide.T @ dual["duals"], atol=1e-9)
     warm_started = _core.train_dual(options, **arguments, duals=dual["duals"], on_progress=None)
     assert warm_started["rounds"] <= 3

@@ -257,7 +257,7 @@ def test_packed_rows_multiply_like_the_matrix(intercept, index):
     X.indptr, X.indices = X.indptr.astype(index), X.indices.astype(index)
     rows = _core.pack_rows(X, threads=2)
     assert (rows.rows, rows.features, rows.entries) == (5000, 30, X.nnz)
-    wide = reference.with_constant(X.toarray(), intercept)
+    wide = reference.add_constant(X.toarray(), intercept)
     w, c = rng.normal(size=wide.shape[1]), rng.normal(size=5000)
     np.testing.assert_allclose(rows.scores(w, intercept, 2), wide @ w, atol=1e-12)
     np.testing.assert_allclose(rows.transposed(c, intercept, 2), wide.T @ c, atol=1e-10)

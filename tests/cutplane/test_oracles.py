@@ -43,7 +43,7 @@ def margin_case(signed_costs, *, squared):
     )
 
 
-def arguments(ranks, groups=(), weights=(), pair_weights=()):
+def core_arguments(ranks, groups=(), weights=(), pair_weights=()):
     """Return the arguments of the core for a ranking."""
     ranks = np.asarray(ranks, dtype=np.int32)
     count = max(int(ranks.max(initial=-1)) + 1, len(pair_weights))
@@ -61,7 +61,7 @@ def arguments(ranks, groups=(), weights=(), pair_weights=()):
 def ranking(ranks, groups=(), weights=(), pair_weights=()):
     """Return the arguments of the core, and the list of pairs."""
     pairs = list(reference.ordered_pairs(np.asarray(ranks), groups, weights, pair_weights))
-    return arguments(ranks, groups, weights, pair_weights), pairs
+    return core_arguments(ranks, groups, weights, pair_weights), pairs
 
 
 def ordinal_case(*args):
@@ -118,7 +118,7 @@ def cases(draw, kind):
 def rankings(draw):
     rows, count = draw(st.integers(2, 14)), draw(st.integers(2, 6))
 
-    def listed(values):
+    def draw_list(values):
         return draw(st.one_of(st.just([]), st.lists(values, min_size=rows, max_size=rows)))
 
     ranks = draw(st.lists(st.integers(0, count - 1), min_size=rows, max_size=rows))
@@ -126,8 +126,8 @@ def rankings(draw):
     table = st.lists(st.lists(weight, min_size=count, max_size=count), min_size=count, max_size=count)
     return (
         ranks,
-        listed(st.integers(-2, 2)),
-        listed(weight),
+        draw_list(st.integers(-2, 2)),
+        draw_list(weight),
         draw(st.one_of(st.just([]), table)),
     )
 
@@ -147,7 +147,7 @@ LARGE = [1e16, -1e16, 1e150, -1e150]
 HUGE = [1e300, -1e300]
 
 
-def scores_for(case, values):
+def draw_scores(case, values):
     return st.lists(values, min_size=case.rows, max_size=case.rows).map(np.array)
 
 
@@ -160,7 +160,7 @@ def at(start, target, step):
 @given(st.data())
 def test_cuts_equal_those_of_the_twin(kind, data):
     case = data.draw(cases(kind))
-    start, target = (data.draw(scores_for(case, QUARTERS)) for _ in range(2))
+    start, target = (data.draw(draw_scores(case, QUARTERS)) for _ in range(2))
     step = data.draw(STEPS)
     offset, c = case.oracle.cut(start, target, step, 1)
     scores = at(start, target, step)
@@ -175,7 +175,7 @@ def test_cuts_at_extreme_scores_equal_those_of_the_twin(kind, data):
     """Huge and tiny scores, and scores next to the margin: risks lose digits by cancellation, cuts do not."""
     values = EXTREMES + LARGE + (HUGE if kind != "squared_hinge" else [])
     case = data.draw(cases(kind))
-    scores = data.draw(scores_for(case, st.sampled_from(values) | st.floats(-3, 3)))
+    scores = data.draw(draw_scores(case, st.sampled_from(values) | st.floats(-3, 3)))
     offset, c = case.oracle.cut(scores, scores, 0.0, 1)
     case.check_cut(offset, c, scores)
 
@@ -186,7 +186,7 @@ def test_cuts_at_extreme_scores_equal_those_of_the_twin(kind, data):
 def test_cuts_hold_everywhere(kind, data):
     case = data.draw(cases(kind))
     values = st.floats(-4, 4) | QUARTERS | st.sampled_from(EXTREMES + LARGE[:2])
-    scores, other_scores = (data.draw(scores_for(case, values)) for _ in range(2))
+    scores, other_scores = (data.draw(draw_scores(case, values)) for _ in range(2))
     offset, c = case.oracle.cut(scores, scores, 0.0, 1)
     for elsewhere in (
         other_scores,
@@ -209,7 +209,7 @@ def test_cuts_hold_everywhere(kind, data):
 def test_values_and_slopes_along_a_line(kind, data):
     case = data.draw(cases(kind))
     values = QUARTERS | st.floats(-20, 20)
-    start, target = (data.draw(scores_for(case, values)) for _ in range(2))
+    start, target = (data.draw(draw_scores(case, values)) for _ in range(2))
     step = data.draw(STEPS | st.floats(-1, 2))
     value, slope = case.oracle.along(start, target, step, 1)
     size = 1.0 + case.risk(start) + case.risk(target) + case.risk(at(start, target, step))
@@ -480,7 +480,7 @@ def test_cuts_from_bins_agree_with_sorting_and_fall_back_to_it(width, accuracy, 
     rows = 5000
     ranks = rng.permutation(np.arange(rows) * count // rows)
     scores = width * (rng.standard_normal(rows) + ranks / count)
-    core = arguments(ranks)
+    core = core_arguments(ranks)
     exact = _core.ordinal_oracle(**core, accuracy=0.0)
     binned = _core.ordinal_oracle(**core, accuracy=accuracy)
     risk, _ = exact.along(scores, scores, 0.0, 1)

@@ -34,7 +34,7 @@ def test_other_parameters_pass_the_estimator_checks_of_scikit_learn(estimator, c
     check(estimator)
 
 
-def binary_ranking(seed, *, rows=60, features=12, groups=0):
+def make_binary_ranking(seed, *, rows=60, features=12, groups=0):
     rng = np.random.default_rng(seed)
     X = (rng.random((rows, features)) < 0.4).astype(float)
     y = np.digitize(X[:, 0] * X[:, 1] + X[:, 2] + 0.3 * rng.normal(size=rows), [0.3, 1.0])
@@ -49,7 +49,7 @@ def duplicate_rows(arrays, count):
 # --- The problem ---------------------------------------------------------------------------------------
 
 
-@parametrize_pairs(weighted=[False, True], make=[make_ranking, binary_ranking], degree=[2, 3])
+@parametrize_pairs(weighted=[False, True], make=[make_ranking, make_binary_ranking], degree=[2, 3])
 @pytest.mark.parametrize("pair_weight", ["uniform", {(2, 1): 5.0}], ids=["uniform", "by class"])
 def test_objective_equals_that_of_listed_pairs(degree, make, pair_weight, weighted):
     X, y, qid = duplicate_rows(make(1, groups=3), 10)
@@ -84,7 +84,7 @@ def test_pairs_can_be_weighted_by_ndcg():
 )
 def test_no_weights_have_an_objective_below_the_bound(seed, rows, C, degree, binary):
     rng = np.random.default_rng(seed)
-    X, y, qid = (binary_ranking if binary else make_ranking)(seed, rows=rows, features=4, groups=2)
+    X, y, qid = (make_binary_ranking if binary else make_ranking)(seed, rows=rows, features=4, groups=2)
     pairs, total = listed_pairs(y, qid)
     assume(sum(v for _, _, v in pairs) > 0)
     ranker = RankSVM(C=C, degree=degree, tol=1e-6, max_iter=10_000, **MAP).fit(X, y, qid)
@@ -113,7 +113,7 @@ def test_weights_stand_for_repeated_rows():
     np.testing.assert_allclose(weighted.decision_function(X), repeated.decision_function(X), atol=1e-3)
 
 
-@pytest.mark.parametrize("make", [make_ranking, binary_ranking])
+@pytest.mark.parametrize("make", [make_ranking, make_binary_ranking])
 def test_threads_and_arrays_do_not_change_a_bit(make):
     X, y, qid = make(8, rows=2000, groups=20)
     expected = RankSVM(degree=2).fit(X, y, qid)
@@ -172,13 +172,13 @@ def test_rows_without_information_warn():
 
 
 @pytest.mark.parametrize("degree", [2, 3])
-@pytest.mark.parametrize("make", [make_ranking, binary_ranking])
+@pytest.mark.parametrize("make", [make_ranking, make_binary_ranking])
 def test_models_answer_the_same_everywhere(degree, make, tmp_path):
     X, y, qid = make(5, rows=200, groups=10)
     ranker = RankSVM(degree=degree).fit(X, y, qid)
     model = ranker.to_model()
     assert isinstance(model, ConjunctionModel)
-    assert model.sets == (make is binary_ranking)
+    assert model.sets == (make is make_binary_ranking)
     assert model.intercept.tolist() == [0.0]
     expected = ranker.decision_function(X)
     assert expected.shape == (200,)
@@ -221,7 +221,7 @@ def test_few_rows_with_long_maps_become_support_vectors(tmp_path):
 
 
 def test_heaviest_and_explain_name_conjunctions():
-    X, y, _ = binary_ranking(7, rows=400)
+    X, y, _ = make_binary_ranking(7, rows=400)
     ranker = RankSVM(degree=2).fit(X, y)
     assert len(ranker.heaviest(5)) == 5
     assert ranker.explain(X[0]).score == pytest.approx(ranker.decision_function(X[:1])[0])

@@ -38,7 +38,7 @@ def test_other_parameters_pass_the_estimator_checks_of_scikit_learn(estimator, c
     check(estimator)
 
 
-def objective_of(model, X, signs, costs, *, squared, problem=0):
+def compute_objective(model, X, signs, costs, *, squared, problem=0):
     """Return the objective of a fitted model's weights, for LinearSVC as well."""
     scores = X @ model.coef_[problem] + (model.intercept_[problem] if model.fit_intercept else 0.0)
     return regulariser(model, problem) + reference.margin_risk(signs * costs, scores, squared=squared)
@@ -51,8 +51,8 @@ def liblinear(**options):
 def check_against(clf, peer, X, signs, costs, *, problem=0):
     """Check that our objective is the reported one, and is within the gap of the peer's objective."""
     squared = clf.loss == "squared_hinge"
-    ours = objective_of(clf, X, signs, costs, squared=squared, problem=problem)
-    theirs = objective_of(peer, X, signs, costs, squared=squared, problem=problem)
+    ours = compute_objective(clf, X, signs, costs, squared=squared, problem=problem)
+    theirs = compute_objective(peer, X, signs, costs, squared=squared, problem=problem)
     assert ours <= theirs / (1 - clf.tol) * (1 + 1e-9)
     assert theirs <= ours * (1 + 1e-5)  # otherwise LIBLINEAR has solved another problem
     return ours
@@ -150,7 +150,7 @@ def test_all_solvers_bound_each_other(seed, rows, C, loss, intercept):
         for solver in ("auto", "cutting_plane", "dual")
     ]
     for clf in fits:
-        true = objective_of(clf, X, 2.0 * y - 1, C * weights, squared=loss == "squared_hinge")
+        true = compute_objective(clf, X, 2.0 * y - 1, C * weights, squared=loss == "squared_hinge")
         assert clf.objective_ == pytest.approx(true, rel=1e-8)
         for other_clf in fits:
             assert clf.objective_ * (1 - clf.gap_) <= other_clf.objective_ * (1 + 1e-9)

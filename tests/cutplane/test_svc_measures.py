@@ -11,14 +11,14 @@ from reference.linear_problems import EXACT, imbalanced_problem, make_problem
 from unkernel import CuttingPlaneSVC
 
 
-def precision_at(y, scores, k):
+def compute_precision(y, scores, k):
     return y[np.argsort(-scores)[:k]].mean()
 
 
 MEASURES = {
     "f1": lambda y, scores: f1_score(y, scores > 0, zero_division=0.0),
-    "break_even": lambda y, scores: precision_at(y, scores, int(y.sum())),
-    "precision_at_k": lambda y, scores: precision_at(y, scores, 60),
+    "break_even": lambda y, scores: compute_precision(y, scores, int(y.sum())),
+    "precision_at_k": lambda y, scores: compute_precision(y, scores, 60),
     "roc_area": roc_auc_score,
 }
 
@@ -56,7 +56,7 @@ def test_reported_objectives_equal_those_of_the_weights(objective, fit_intercept
             reference.ordinal_risk(pairs, 10, scores) if cuts is None else reference.largest_cut(cuts, scores)
         )
 
-    wide = reference.with_constant(X, float(fit_intercept))
+    wide = reference.add_constant(X, float(fit_intercept))
     weights = np.append(clf.coef_[0], clf.intercept_[0]) if fit_intercept else clf.coef_[0]
     assert clf.objective_ == pytest.approx(reference.objective(weights, wide, 0.4, risk), rel=1e-8)
     rng = np.random.default_rng(0)

@@ -27,7 +27,7 @@ COMPRESS = {
 kinds = pytest.mark.parametrize("kind", COMPRESS)
 
 
-def labels_of(data: bytes):
+def read_labels(data: bytes):
     return read_svmlight(io.BytesIO(data)).y
 
 
@@ -50,7 +50,7 @@ def test_plain_text_under_the_name_of_a_compressed_file(tmp_path):
 @kinds
 def test_concatenated_compressed_streams_are_read(kind):
     compress = COMPRESS[kind]
-    assert len(labels_of(compress(ROWS) + compress(b"7 1:1\n") + compress(b"8"))) == 5002
+    assert len(read_labels(compress(ROWS) + compress(b"7 1:1\n") + compress(b"8"))) == 5002
 
 
 @kinds
@@ -58,7 +58,7 @@ def test_truncation_is_noticed_at_every_length(kind):
     data = COMPRESS[kind](ROWS[:2000])
     for size in sorted({6, 7, 10, 20, len(data) // 2, len(data) - 5, len(data) - 1}):
         with pytest.raises(FormatError, match="ends early") as caught:
-            labels_of(data[:size])
+            read_labels(data[:size])
         assert caught.value.file == "<stream>"
 
 

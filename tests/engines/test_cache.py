@@ -17,10 +17,10 @@ from reference.kernels import (
     EXACT,
     make_kernel_model,
     make_pairs_model,
+    make_rows_for,
     make_slots_model,
     polynomial,
     rows_for,
-    rows_like,
 )
 from reference.models import make_model
 from reference.remembered import RememberingScorer
@@ -130,7 +130,7 @@ def test_rows_larger_than_the_previous_one_are_cached():
 def test_cached_decisions_are_not_returned_as_scores():
     """Scoring for predictions stops when the class is certain; such scores are only used for predictions."""
     model = make_slots_model(1, 3)
-    X = repeat_rows(rows_like(model))
+    X = repeat_rows(make_rows_for(model))
     fast = unkernel.compile(model, "expanded", measure=False)
     cached = fast.with_cache(1000)
     for _ in range(2):
@@ -164,9 +164,9 @@ def test_models_of_several_scores_and_other_kernels(model):
 
 def test_changing_the_trie_clears_the_cache():
     model = make_slots_model(1, 3)
-    rows = rows_like(model, 1, 60)
+    rows = make_rows_for(model, 1, 60)
     cached = unkernel.compile(model, "expanded", trie=rows, trie_nodes=5, cache=1000)
-    X = rows_like(model)
+    X = make_rows_for(model)
     cached.decision_function(X)
     cached.trie.grow(rows)
     assert cached.cache_info().currsize == 0

@@ -23,7 +23,7 @@ from unkernel.data.rows.csr import canonical_rows
 every_basis = pytest.mark.parametrize("sets", [True, False])
 
 
-def as_scores(expected):
+def expect_scores(expected):
     """Return scores [row, score] as decision_function does: without the second axis if there is one score."""
     expected = np.array(expected)
     return expected[:, 0] if expected.shape[1] == 1 else expected
@@ -46,7 +46,7 @@ def models(draw):
     )
 
 
-def rows_for(model, seed, binary, count=6):
+def make_rows(model, seed, binary, count=6):
     rng = np.random.default_rng(seed)
     X = (rng.random((count, model.n_features)) < 0.6).astype(float)
     X[0] = 0.0
@@ -55,9 +55,9 @@ def rows_for(model, seed, binary, count=6):
 
 @given(model=models(), seed=st.integers(0, 2**32), binary=st.booleans())
 def test_equals_the_sum_over_conjunctions(model, seed, binary):
-    X = rows_for(model, seed, binary)
-    expected = as_scores([score(model, x) for x in X])
-    by_entries = as_scores([score_entries(model, dict(enumerate(x))) for x in X])
+    X = make_rows(model, seed, binary)
+    expected = expect_scores([score(model, x) for x in X])
+    by_entries = expect_scores([score_entries(model, dict(enumerate(x))) for x in X])
     np.testing.assert_allclose(by_entries, expected, rtol=1e-12, atol=1e-12)
     classifier = CompiledClassifier(model)
     for rows in (X, sparse.csr_array(X)):
@@ -102,7 +102,7 @@ def make_large_model(degree, sets, classes=2, *, real=False, rows=20, seed=0):
 @parametrize_pairs(real=[False, True], classes=[2, 4], degree=[2, 3])
 def test_equals_the_sum_with_hashed_conjunctions(degree, sets, classes, real):
     model, X = make_large_model(degree, sets, classes, real=real)
-    expected = as_scores([score_entries(model, row) for row in rows_as_dicts(X)])
+    expected = expect_scores([score_entries(model, row) for row in rows_as_dicts(X)])
     np.testing.assert_allclose(
         CompiledClassifier(model).decision_function(X), expected, rtol=1e-10, atol=1e-10
     )
@@ -114,7 +114,7 @@ def test_weights_only_in_the_dense_table(degree, sets):
     """Rows have columns beyond the dense table, although no conjunction there has a weight."""
     model = make_model(degree=degree, sets=sets, used=3000, n_features=3000, keys=[1, 2, 3])
     X = sparse.csr_array(np.eye(3000)[[0, 2999]] + np.eye(3000)[[1500, 1]])
-    expected = as_scores([score_entries(model, row) for row in rows_as_dicts(X)])
+    expected = expect_scores([score_entries(model, row) for row in rows_as_dicts(X)])
     np.testing.assert_allclose(CompiledClassifier(model).decision_function(X), expected)
 
 
@@ -129,7 +129,7 @@ def test_results_do_not_depend_on_the_number_of_threads(sets):
         assert np.array_equal(classifier.predict(X, n_jobs=n_jobs), classifier.predict(X))
 
 
-def with_indices(X, indptr, indices):
+def replace_indices(X, indptr, indices):
     wide = X.copy()
     wide.indptr, wide.indices = X.indptr.astype(indptr), X.indices.astype(indices)
     return wide
@@ -137,7 +137,7 @@ def with_indices(X, indptr, indices):
 
 def test_all_array_formats_are_accepted():
     model = make_model(3, degree=3, sets=False, n_features=9, used=7, classes=["a", "b", "c"])
-    X = rows_for(model, 0, binary=False)
+    X = make_rows(model, 0, binary=False)
     classifier = CompiledClassifier(model)
     expected = classifier.decision_function(X)
     csr = sparse.csr_matrix(X)
@@ -149,11 +149,11 @@ def test_all_array_formats_are_accepted():
         sparse.csr_array(X),
         sparse.csc_array(X),
         sparse.coo_array(X),
-        with_indices(csr, np.int64, np.int64),
-        with_indices(csr, np.int64, np.int32),
+        replace_indices(csr, np.int64, np.int64),
+        replace_indices(csr, np.int64, np.int32),
     ):
         assert np.array_equal(classifier.decision_function(rows), expected)
-    binary = rows_for(model, 0, binary=True)
+    binary = make_rows(model, 0, binary=True)
     for dtype in (np.float32, np.int8, np.int64, bool):
         assert np.array_equal(
             classifier.decision_function(binary.astype(dtype)), classifier.decision_function(binary)
@@ -166,14 +166,14 @@ def test_unsorted_and_repeated_entries_are_those_of_the_dense_matrix():
     indices = np.array([5, 0, 3, 2, 4, 2, 1, 1, 0, 5])
     data = np.array([1.0, 2.0, 3.0, 0.5, 1.0, 0.25, 7.0, -7.0, 1.0, 0.0])
     X = sparse.csr_array((data.copy(), indices.copy(), np.array([0, 3, 6, 8, 10])), shape=(4, 6))
-    expected = as_scores([score(model, x) for x in X.toarray()])
+    expected = expect_scores([score(model, x) for x in X.toarray()])
     np.testing.assert_allclose(CompiledClassifier(model).decision_function(X), expected, rtol=1e-10)
     assert np.array_equal(X.indices, indices) and np.array_equal(X.data, data)  # the input is unchanged
 
 
 def test_unused_features_do_not_change_scores():
     model = make_model(5, used=4, n_features=10)
-    X = rows_for(model, 1, binary=True)
+    X = make_rows(model, 1, binary=True)
     X[:, np.setdiff1d(np.arange(10), model.columns)] = 0.0
     with_unseen = X.copy()
     with_unseen[:, np.setdiff1d(np.arange(10), model.columns)] = 3.0

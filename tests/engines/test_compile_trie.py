@@ -10,13 +10,13 @@ from scipy import sparse
 
 import unkernel
 from reference import golden
-from reference.kernels import assert_scores, make_kernel_model, make_slots_model, polynomial, rows_like
+from reference.kernels import assert_scores, make_kernel_model, make_rows_for, make_slots_model, polynomial
 from reference.models import make_model
 from unkernel.engines.search import candidate_search, candidates
 from unkernel.models.kernel import Kernel
 
 MODEL = make_slots_model(1, 3)
-ROWS = rows_like(MODEL, 1, 60)[:180]
+ROWS = make_rows_for(MODEL, 1, 60)[:180]
 
 
 @pytest.mark.parametrize("engine", ["auto", "expanded", "split"])
@@ -27,7 +27,7 @@ def test_an_explicit_trie_is_kept(engine, nodes):
     assert fast.chosen.trie_nodes == fast.trie.nodes
     assert sum(candidate.chosen for candidate in fast.candidates) == 1
     assert fast.exact and fast.engine in ("expanded", "split")
-    X = rows_like(MODEL)
+    X = make_rows_for(MODEL)
     assert_scores(fast.decision_function(X), MODEL, X)
     candidates_without_trie = [candidate for candidate in fast.candidates if not candidate.trie_nodes]
     assert candidates_without_trie  # engines without a trie are still listed
@@ -37,7 +37,7 @@ def test_pruned_engines_can_have_a_trie():
     fast = unkernel.compile(MODEL, "pruned", threshold=0.5, trie=ROWS, trie_nodes=30)
     without_trie = unkernel.compile(MODEL, "pruned", threshold=0.5)
     assert fast.trie.nodes == 30 and not fast.exact and fast.engine == "pruned"
-    X = rows_like(MODEL)
+    X = make_rows_for(MODEL)
     np.testing.assert_allclose(
         fast.decision_function(X), without_trie.decision_function(X), rtol=1e-9, atol=1e-9
     )
@@ -86,7 +86,7 @@ def test_tries_that_speed_the_engine_up_are_kept(engine, monkeypatch):
     fast = unkernel.compile(MODEL, engine, trie=ROWS)
     assert [c.trie_nodes for c in fast.candidates if c.trie_nodes] == [100, 30, 10]
     assert fast.trie.limit == fast.trie.nodes == 100  # all sizes are equally fast; the first is chosen
-    X = rows_like(MODEL)
+    X = make_rows_for(MODEL)
     assert_scores(fast.decision_function(X), MODEL, X)
 
 
@@ -133,7 +133,7 @@ def test_too_few_rows():
     assert fast.trie.nodes == np.count_nonzero(ROWS[0, : MODEL.n_features - 1])
     empty = unkernel.compile(MODEL, trie=np.zeros((3, 5)), trie_nodes=100)
     assert empty.trie is not None and empty.trie.nodes == 0
-    X = rows_like(MODEL)
+    X = make_rows_for(MODEL)
     assert_scores(empty.decision_function(X), MODEL, X)
     from_two_rows = unkernel.compile(MODEL, trie=ROWS[:2], trie_nodes=100)
     assert from_two_rows.trie.nodes == fast.trie.nodes  # one of the two rows is used for measuring

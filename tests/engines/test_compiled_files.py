@@ -59,7 +59,7 @@ def save_small_file(layout, folder):
         head, rare = HEADS.get(layout, builders.Head(0.0)), RARE.get(layout, 0)
         tables = builders.build_expanded(machine, head=head, rare_below=rare)
         if layout == "prefixes":
-            tables = with_prefixes(tables)
+            tables = add_trie(tables)
         fast = unkernel.CompiledClassifier(machine.model, tables)
     fast.save(path)
     return path
@@ -74,7 +74,7 @@ def many_common_features():
     return dataclasses.replace(model, vectors=sparse.csr_matrix(S))
 
 
-def with_prefixes(tables, limit=30):
+def add_trie(tables, limit=30):
     engine = tables.engine()
     grow(engine, sparse.csr_matrix(rows_for(SMALL, extra_columns=0, count=30)), limit, "counted", 1)
     return dataclasses.replace(tables, arrays=tables.arrays | export_trie(engine, limit))

@@ -22,9 +22,9 @@ from reference.grouped import (
 from reference.kernels import (
     assert_engine,
     make_kernel_model,
+    make_rows_for,
     make_slots_model,
     polynomial,
-    rows_like,
     set_weights,
 )
 from reference.models import count_conjunctions, make_model
@@ -128,7 +128,7 @@ def test_independent_features_are_not_grouped():
     model = make_kernel_model(1, polynomial(3), vectors=200, features=42, share=0.5)
     tables = build_groups(model, 40, 12_000)
     assert not read_groups(tables) and not tables.arrays["states"].size
-    assert_engine(tables.engine(), model, rows_like(model))
+    assert_engine(tables.engine(), model, make_rows_for(model))
 
 
 # --- Scores --------------------------------------------------------------------------------------------
@@ -146,7 +146,7 @@ def test_independent_features_are_not_grouped():
 def test_groups_change_no_score(*, seed, degree, scores, features, sums, nbytes, rare):
     model = make_slots_model(seed, degree, scores=scores)
     tables = build_groups(model, features, sums, nbytes, rare_below=rare)
-    assert_engine(tables.engine(), model, rows_like(model, seed))
+    assert_engine(tables.engine(), model, make_rows_for(model, seed))
 
 
 @few_examples(10)
@@ -165,7 +165,7 @@ def test_borders_and_order_change_no_score(*, seed, degree, scores, nbytes, rare
     in_order = frequencies[tables.arrays["columns"]]
     assert not by_frequency or (np.diff(in_order) <= 0).all()
     assert (tables.arrays["posting_records"].size > 0) == (tables.numbers["rare"] < len(in_order))
-    assert_engine(tables.engine(), model, rows_like(model, seed))
+    assert_engine(tables.engine(), model, make_rows_for(model, seed))
 
 
 @few_examples(10)
@@ -209,7 +209,7 @@ def test_trained_models(*, seed, degree, classes, feature_map, features, sums, b
 @pytest.mark.parametrize("degree", [2, 3])
 def test_pruned_weights_can_be_grouped(degree):
     model = make_slots_model(5, degree, scores=2)
-    X = sparse.csr_matrix(rows_like(model))
+    X = sparse.csr_matrix(make_rows_for(model))
     expected, by_groups, by_frequency = (
         build_tables(model, head, threshold=0.8).engine().score(X, 1)
         for head in (Head(), Head(grouped=10, sum_bytes=1e5), Head(by_frequency=True))
@@ -222,7 +222,7 @@ def test_pruned_weights_can_be_grouped(degree):
 
 def test_many_rows_on_two_threads():
     model = make_slots_model(1, 3, vectors=60)
-    X = np.tile(rows_like(model, count=30), (12, 1))
+    X = np.tile(make_rows_for(model, count=30), (12, 1))
     for tables in (
         build_groups(model, 12, rare_below=4),
         build_tables(model, Head(300, by_frequency=True), rare_below=4),
@@ -241,7 +241,7 @@ def test_groups_over_several_words_of_bits():
     assert len([c for group in groups for c in group]) == 90
     begins = tables.arrays["group_begins"].tolist()
     assert any(begin // 64 != (end - 1) // 64 for begin, end in itertools.pairwise(begins))
-    assert_engine(tables.engine(), model, rows_like(model))
+    assert_engine(tables.engine(), model, make_rows_for(model))
 
 
 # --- Records -------------------------------------------------------------------------------------------
@@ -276,7 +276,7 @@ def test_records_have_a_bit_for_each_common_feature(common, words):
     else:
         assert records.size == tables.arrays["posting_begins"][-1] * (words + 2 + 1)
         assert not tables.arrays["items"].size
-    assert_engine(tables.engine(), model, rows_like(model, count=4), 1e-11)
+    assert_engine(tables.engine(), model, make_rows_for(model, count=4), 1e-11)
 
 
 @pytest.mark.parametrize(("rare", "as_records"), [(65_535, True), (65_536, False)])
@@ -342,7 +342,7 @@ def test_auto_tries_groups():
     fast = unkernel.compile(model)
     with_groups = [candidate for candidate in fast.candidates if candidate.grouped]
     assert with_groups and all(candidate.microseconds > 0 for candidate in with_groups)
-    X = rows_like(model)
+    X = make_rows_for(model)
     found, expected = fast.decision_function(X), model.scores(X)
     np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
     trained = make_model(1, degree=3, used=12, n_features=14, classes=range(3))

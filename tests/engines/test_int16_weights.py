@@ -24,10 +24,10 @@ def make_int16_model(seed, *, used=7, n_features=9, classes=4, unit=1 / 64, degr
     model = make_model(
         seed, degree=degree, sets=True, used=used, n_features=n_features, classes=range(classes), share=0.6
     )
-    return with_weights(model, lambda weights: unit * np.round(weights / unit))
+    return change_weights(model, lambda weights: unit * np.round(weights / unit))
 
 
-def with_weights(model, change):
+def change_weights(model, change):
     return dataclasses.replace(model, weights=change(model.weights), intercept=change(model.intercept))
 
 
@@ -72,10 +72,10 @@ UNSUITABLE_MODELS = {
     "pairs of binary features, and this model is of degree 3": make_int16_model(2, degree=3),
     "pairs of binary features, and this model is of degree 1": make_int16_model(2, degree=1),
     "degree 2, over features with values": make_model(2, degree=2, sets=False, classes=range(4)),
-    "multiples of one power of two in 16 bits": with_weights(
+    "multiples of one power of two in 16 bits": change_weights(
         make_int16_model(2), lambda weights: weights / 3
     ),
-    "in 16 bits, and the weights of this model are not": with_weights(
+    "in 16 bits, and the weights of this model are not": change_weights(
         make_int16_model(2), lambda weights: weights * 2.0**20 + (weights > 0)
     ),
 }
@@ -231,7 +231,7 @@ def test_a_trie_needs_another_engine():
 
 def test_a_file_whose_weights_do_not_fit_is_refused(tmp_path):
     fast = compile(MODEL, "int16")
-    fast.model = with_weights(MODEL, lambda weights: weights / 3)
+    fast.model = change_weights(MODEL, lambda weights: weights / 3)
     fast.save(tmp_path / "damaged.uk")
     with pytest.raises(FormatError, match="multiples of one power of two"):
         load(tmp_path / "damaged.uk")

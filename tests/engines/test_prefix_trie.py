@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from reference import prefix_tries
-from reference.kernels import assert_engine, assert_scores, make_slots_model, rows_like, set_weights
+from reference.kernels import assert_engine, assert_scores, make_rows_for, make_slots_model, set_weights
 from reference.models import make_model
 from reference.patience import wait_for
 from reference.selection import few_examples
@@ -32,7 +32,7 @@ def build_by_frequency(model, nbytes=4e6, **options):
 
 def make_typical_rows(model, seed=0, count=40):
     """Return binary rows that resemble the support vectors."""
-    X = rows_like(model, seed, count)
+    X = make_rows_for(model, seed, count)
     return X[: 3 * count]
 
 
@@ -143,7 +143,7 @@ def test_tries_do_not_change_scores(*, seed, degree, scores, limit, saving, nbyt
     model = make_slots_model(seed, degree, scores=scores)
     tables = build_by_frequency(model, nbytes, rare_below=rare)
     engine = tables.engine()
-    X = rows_like(model, seed)
+    X = make_rows_for(model, seed)
     for part in range(2):
         grow(engine, sparse.csr_matrix(make_typical_rows(model, seed + part, 10)), limit, saving, 2)
         assert engine.trie_nodes <= limit
@@ -180,7 +180,7 @@ def test_trained_models(seed, degree, classes, limit, nbytes):
 @pytest.mark.parametrize("scores", [1, 2])
 def test_tries_over_pruned_weights(scores):
     model = make_slots_model(5, 3, scores=scores)
-    X = sparse.csr_matrix(rows_like(model))
+    X = sparse.csr_matrix(make_rows_for(model))
     engine = build_by_frequency(model, 300, threshold=0.8).engine()
     expected = np.asarray(engine.score(X, 1))
     grow(engine, sparse.csr_matrix(make_typical_rows(model)), 70, "entries", 1)
@@ -207,7 +207,7 @@ def test_columns_that_are_already_by_frequency():
         engine = build_by_frequency(model, nbytes).engine()
         grow(engine, model.support_vectors, 5, "counted", 1)
         assert engine.trie_nodes == 5
-        assert_engine(engine, model, rows_like(model))
+        assert_engine(engine, model, make_rows_for(model))
 
 
 def test_rows_without_common_prefixes_are_accepted():
@@ -219,17 +219,17 @@ def test_rows_without_common_prefixes_are_accepted():
     )
     for rows in (sparse.csr_matrix((0, 5)), sparse.csr_matrix((3, 0)), sparse.csr_matrix((3, 50)), wide):
         grow(engine, rows, 9, "counted", 1)
-        assert_engine(engine, model, rows_like(model))
+        assert_engine(engine, model, make_rows_for(model))
     assert engine.trie_nodes == 1
     grow(engine, sparse.csr_matrix(make_typical_rows(model) * 0.5), 9, "counted", 1)
-    assert_engine(engine, model, rows_like(model))
+    assert_engine(engine, model, make_rows_for(model))
     with pytest.raises(ValueError, match="saving"):
         grow(engine, wide, 9, "most", 1)
 
 
 def test_many_rows_on_two_threads():
     model = make_slots_model(1, 3, vectors=60, scores=2)
-    X = np.tile(rows_like(model, count=30), (12, 1))
+    X = np.tile(make_rows_for(model, count=30), (12, 1))
     engine = build_by_frequency(model, 300, rare_below=4).engine()
     grow(engine, sparse.csr_matrix(X), 500, "counted", 2)
     assert_engine(engine, model, X, threads=(1, 2, 3))
@@ -261,7 +261,7 @@ def test_engines_without_conjunctions_have_no_trie():
 def test_scores_are_correct_while_a_trie_grows(scores):
     model = make_slots_model(3, 3, scores=scores, vectors=60)
     fast = classifier_with_trie(model, limit=20, rare_below=4)
-    X = np.tile(rows_like(model, count=25), (12, 1))
+    X = np.tile(make_rows_for(model, count=25), (12, 1))
     parts = [make_typical_rows(model, seed, 10) for seed in range(6)]
     stop = threading.Event()
     node_sets = set()
@@ -431,7 +431,7 @@ def test_copies_keep_the_grown_trie_and_grow_apart(copy_method, tmp_path):
     model = make_slots_model(3, 3, scores=3)
     fast = classifier_with_trie(model, limit=40, rare_below=4)
     fast.trie.grow(make_typical_rows(model, 5))
-    X = rows_like(model)
+    X = make_rows_for(model)
     other = COPIES[copy_method](fast, tmp_path)
     assert isinstance(other.trie, PrefixTrie) and other.trie is not fast.trie
     assert (other.trie.nodes, other.trie.limit) == (fast.trie.nodes, fast.trie.limit) == (40, 40)
@@ -460,7 +460,7 @@ def test_a_saved_trie_gives_the_same_bytes(tmp_path):
 def test_files_can_be_saved_while_the_trie_grows(tmp_path):
     model = make_slots_model(3, 2)
     fast = classifier_with_trie(model, limit=30)
-    X = rows_like(model)
+    X = make_rows_for(model)
     with ThreadPoolExecutor(1) as pool:
         growing = pool.submit(
             lambda: [fast.trie.grow(make_typical_rows(model, s, 10), n_jobs=1) for s in range(40)]

@@ -18,7 +18,7 @@ KINDS = ("st", "sst", "sst_bow", "ptk")
 HEADER_LINES = 21
 
 
-def model_of(name):
+def read_golden_model(name):
     """Return the content of the file, read like a data file: a line is alpha*y, trees and vectors."""
     head, lines = [], golden.content(name).splitlines(keepends=True)
     head = {line.split(b"-")[-1][:1].decode(): line.split(b"#")[0].strip().decode() for line in lines[5:16]}
@@ -59,7 +59,7 @@ test_data.__test__ = False
 
 def test_all_golden_models_are_present():
     assert len(SETS) == 23
-    combinations = {model_of(name).kernel.combination for name in SETS}
+    combinations = {read_golden_model(name).kernel.combination for name in SETS}
     assert combinations == {"trees", "vectors", "sum", "product"}
 
 
@@ -68,7 +68,7 @@ def test_kernel_values(name):
     """Compares values before the program rounds them to float32. Its dot products of vectors are float32
     sums.
     """
-    kernel = model_of(name).kernel
+    kernel = read_golden_model(name).kernel
     rows, columns, expected = np.loadtxt(golden.FOLDER / f"{name}.kernels", unpack=True)
     examples = kernel.examples(test_data(name)[:12], indexed=True)
     result = np.asarray(
@@ -82,7 +82,7 @@ def test_kernel_values(name):
 @pytest.mark.parametrize("name", SETS)
 def test_margins(name):
     """The program rounds kernel values to float32, and prints margins with eight digits."""
-    model, examples = model_of(name), test_data(name)
+    model, examples = read_golden_model(name), test_data(name)
     expected = golden.margins(name).ravel()
     np.testing.assert_allclose(TreeClassifier(model).decision_function(examples), expected, rtol=0, atol=2e-6)
     np.testing.assert_allclose(model.scores(examples).ravel(), expected, rtol=0, atol=2e-6)
@@ -90,7 +90,7 @@ def test_margins(name):
 
 @pytest.mark.parametrize("name", ONE_TREE)
 def test_margins_of_one_tree_each(name):
-    fast = TreeClassifier(model_of(name))
+    fast = TreeClassifier(read_golden_model(name))
     examples = read_trees(golden.FOLDER / "trees.test.dat").X
     expected = golden.margins(name).ravel()
     np.testing.assert_allclose(fast.decision_function(examples), expected, rtol=0, atol=1e-6)

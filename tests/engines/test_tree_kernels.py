@@ -50,7 +50,7 @@ def check(a, b, found, options, value=kernel):
     assert_kernels(found, expected, *norms)
 
 
-def options_of(kind):
+def draw_options(kind):
     return st.tuples(st.just(kind), DECAYS, DECAYS, st.booleans())
 
 
@@ -66,7 +66,7 @@ def tree_kernel(options, n_jobs=1):
 @given(data=st.data(), a=LISTS, b=LISTS)
 @few
 def test_kernels_equal_those_of_the_twin(kind, data, a, b):
-    options = data.draw(options_of(kind))
+    options = data.draw(draw_options(kind))
     ours = tree_kernel(options)
     left, right = [text(tree) for tree in a], [text(tree) for tree in b]
     check(a, a, ours(left), options)
@@ -85,7 +85,7 @@ def test_kernels_equal_those_of_the_twin(kind, data, a, b):
 @few
 def test_labels_can_be_words_in_one_tree_and_nodes_in_another(kind, data, a):
     """Complete subtrees are equal or not, although SVM-light-TK treats some different ones as equal."""
-    options = data.draw(options_of(kind))
+    options = data.draw(draw_options(kind))
     left = [text(tree) for tree in a]
     value = kernel_by_fragments if kind == "st" else kernel
     check(a, a, tree_kernel(options)(left), options, value)
@@ -100,7 +100,7 @@ def test_productions_that_match_nearly_everywhere(kind, data):
     word = st.sampled_from(["x"] * 6 + ["y", "(x z)"])
     node = st.builds("(S (A {}) (B {}) (C {}) (B {}))".format, word, word, word, word)
     a, b = (data.draw(st.lists(node, min_size=3, max_size=9)) for _ in range(2))
-    options = data.draw(options_of(kind))
+    options = data.draw(draw_options(kind))
     value = kernel_by_fragments if kind == "st" else kernel  # x is a word and a node
     check(as_trees(a), as_trees(a), tree_kernel(options)(a), options, value)
     check(as_trees(a), as_trees(b), tree_kernel(options)(a, b), options, value)
@@ -113,7 +113,7 @@ def test_many_children(width, data):
     wide = st.lists(st.sampled_from(["x", "(A x)", "(A y)", "(B x)"]), min_size=width, max_size=width)
     a = ["(S " + " ".join(data.draw(wide)) + ")" for _ in range(4)]
     for kind in KINDS:
-        options = data.draw(options_of(kind))
+        options = data.draw(draw_options(kind))
         check(as_trees(a), as_trees(a), tree_kernel(options)(a), options)
 
 
@@ -256,7 +256,7 @@ def test_kernels_that_are_too_large_are_refused():
 @few_examples(8)
 def test_matrices_are_symmetric_and_positive_semidefinite(kind, data, a):
     """Symmetric, no negative eigenvalues, 1 on the diagonal."""
-    _, decay, width_decay, _ = data.draw(options_of(kind))
+    _, decay, width_decay, _ = data.draw(draw_options(kind))
     result = tree_kernel((kind, decay, width_decay, True))([text(tree) for tree in a])
     assert np.array_equal(result, result.T)
     assert np.linalg.eigvalsh(result)[0] > -1e-9

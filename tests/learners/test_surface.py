@@ -184,7 +184,7 @@ def count_calls(monkeypatch) -> dict[str, int]:
 def test_warm_starts_of_tree_learners_reuse_parsed_and_indexed_trees(monkeypatch, solver, make_input):
     calls = count_calls(monkeypatch)
 
-    def work_of_fit(kinds=KINDS, **parameters):
+    def count_calls_of_fit(kinds=KINDS, **parameters):
         trees = X if make_input is Forest else make_input(TREES)  # an equal list suffices
         calls_before = dict(calls)
         warm.set_params(**parameters).fit(trees, kinds)
@@ -194,16 +194,16 @@ def test_warm_starts_of_tree_learners_reuse_parsed_and_indexed_trees(monkeypatch
     X = make_input(TREES)
     warm = TreeSVC(warm_start=True, **settings)
     parsing = 0 if make_input is Forest else 1
-    assert work_of_fit(C=0.5) == {"parsed": parsing, "counted": 1}
+    assert count_calls_of_fit(C=0.5) == {"parsed": parsing, "counted": 1}
     for C in (5.0, 0.5):
-        assert work_of_fit(C=C) == {"parsed": 0, "counted": 0}
+        assert count_calls_of_fit(C=C) == {"parsed": 0, "counted": 0}
         cold = TreeSVC(C=C, **settings).fit(X, KINDS)
         np.testing.assert_array_equal(warm.decision_function(TREES), cold.decision_function(TREES))
-    assert work_of_fit([kind.upper() for kind in KINDS]) == {"parsed": 0, "counted": 0}
+    assert count_calls_of_fit([kind.upper() for kind in KINDS]) == {"parsed": 0, "counted": 0}
     assert warm.classes_.tolist() == ["NP", "S", "X"]
-    assert work_of_fit(decay=0.2) == {"parsed": 0, "counted": 1}  # another kernel on the same trees
+    assert count_calls_of_fit(decay=0.2) == {"parsed": 0, "counted": 1}  # another kernel on the same trees
     for _ in range(2):
-        assert work_of_fit(warm_start=False) == {"parsed": parsing, "counted": 1}
+        assert count_calls_of_fit(warm_start=False) == {"parsed": parsing, "counted": 1}
 
 
 def test_warm_starts_notice_changed_trees():

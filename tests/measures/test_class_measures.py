@@ -75,7 +75,7 @@ def test_mcnemar_equals_the_binomial_test(first, second):
     assert compute_mcnemar_p(first, second) == pytest.approx(expected, rel=0.02)
 
 
-def studied(model, X, y):
+def measure_classes(model, X, y):
     classifier = model._fitted_classifier
     return ClassMeasures(predict_examples("m", classifier, canonical_rows(X), Examples(np.asarray(y))))
 
@@ -89,7 +89,7 @@ def iris():
 @pytest.mark.parametrize("weighted", [False, True])
 def test_measures_of_three_classes(iris, weighted):
     X, y = iris
-    result = studied(PolyLogisticRegression(degree=2).fit(X, y), X, y)
+    result = measure_classes(PolyLogisticRegression(degree=2).fit(X, y), X, y)
     counts = np.random.default_rng(0).integers(0, 3, len(y)) if weighted else np.ones(len(y), dtype=int)
     values, predicted = (
         result.values(counts),
@@ -111,7 +111,7 @@ def test_measures_of_two_classes(iris):
     X, y = iris
     two = np.where(y == "a", "a", "b")
     y = np.where(np.arange(len(two)) % 9 == 0, "a", two)  # some that cannot be predicted
-    result = studied(PolyLogisticRegression(degree=2).fit(X, y), X, y)
+    result = measure_classes(PolyLogisticRegression(degree=2).fit(X, y), X, y)
     predicted, positive = (
         result.predictions.decision.classes[result.predictions.predicted],
         result.predictions.probabilities[:, 1],
@@ -167,4 +167,4 @@ def test_scores_of_several_calibrated_classifiers_are_probabilities(iris):
 
 def test_a_model_without_probabilities_has_no_losses(iris):
     X, y = iris
-    assert named.LOG_LOSS not in studied(PolySVC(degree=2).fit(X, y), X, y).values()
+    assert named.LOG_LOSS not in measure_classes(PolySVC(degree=2).fit(X, y), X, y).values()

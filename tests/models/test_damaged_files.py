@@ -25,7 +25,7 @@ from reference.models import (
     settings_of,
     uk_bytes,
 )
-from reference.processes import output_of
+from reference.processes import run_program
 from unkernel import FormatError, load
 from unkernel.models import container, load_model
 
@@ -307,7 +307,7 @@ def test_headers_that_are_not_a_table_are_refused(text, path):
     check_refused(path, join_file_parts(text, b"\0" * 64), "not a model file")
 
 
-def with_entry(name, **changes):
+def change_entry(name, **changes):
     arrays = model_arrays(SMALL)
     header = make_header(arrays, settings_of(SMALL))
     header[name] = header[name] | changes
@@ -351,7 +351,7 @@ def with_entry(name, **changes):
 def test_arrays_that_contradict_the_header_are_refused(name, changes, path):
     if name == "keys" and changes == {"dtype": "I64"}:
         changes = {"dtype": "F64"}
-    check_refused(path, with_entry(name, **changes))
+    check_refused(path, change_entry(name, **changes))
 
 
 def test_overlapping_arrays_and_gaps_are_refused(path):
@@ -432,8 +432,8 @@ def test_claimed_sizes_are_not_allocated(tmp_path):
     excessive = {
         "header": (1 << 62).to_bytes(8, "little") + b"{}" * 100,
         "header-within-limits": (1 << 24).to_bytes(8, "little") + b"{}" * 100,
-        "array": with_entry("weights", shape=[1 << 57, 1], data_offsets=[0, 1 << 60]),
-        "empty-array": with_entry("weights", shape=[1 << 59, 0], data_offsets=[0, 0]),
+        "array": change_entry("weights", shape=[1 << 57, 1], data_offsets=[0, 1 << 60]),
+        "empty-array": change_entry("weights", shape=[1 << 59, 0], data_offsets=[0, 0]),
         "label-width": uk_bytes(SMALL, settings={"classes": {"dtype": "<U2000000000", "values": ["a", "b"]}}),
         "wide-label": uk_bytes(
             SMALL, settings={"classes": {"dtype": "<U400000000", "values": ["a", "b", "a"]}}
@@ -464,7 +464,7 @@ def test_claimed_sizes_are_not_allocated(tmp_path):
             except unkernel.FormatError:
                 print(path.name, "refused")
     """
-    printed = output_of(program, tmp_path)
+    printed = run_program(program, tmp_path)
     expected = dict.fromkeys(excessive, "refused") | dict.fromkeys(valid, "answers")
     assert dict(line.split() for line in printed.splitlines()) == expected
 

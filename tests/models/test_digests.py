@@ -29,7 +29,7 @@ ROWS = np.array([[0.0, 1.0], [1.0, 0.0], [1.0, 1.0], [0.0, 0.0]])
 CLASSES = [1, 1, 0, 0]
 
 
-def saved(kind: str, folder: Path) -> Path:
+def save_small_file(kind: str, folder: Path) -> Path:
     """Return a small file of a kind."""
     path = folder / f"{kind}.uk"
     if kind == "conjunctions":
@@ -62,7 +62,7 @@ def is_refused(path: Path) -> bool:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_any_byte_changed_is_noticed(kind: str, tmp_path: Path) -> None:
-    path = saved(kind, tmp_path)
+    path = save_small_file(kind, tmp_path)
     content, rng = path.read_bytes(), random.Random(0)
     for place in rng.sample(range(len(content)), min(len(content), 600)):
         path.write_bytes(
@@ -77,7 +77,7 @@ def test_any_byte_changed_is_noticed(kind: str, tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_any_bit_changed_is_noticed(kind: str, tmp_path: Path) -> None:
-    path = saved(kind, tmp_path)
+    path = save_small_file(kind, tmp_path)
     content = path.read_bytes()
     for place in range(len(content)):
         for bit in range(8):
@@ -93,7 +93,7 @@ def flipped_in_the_last_array(path: Path) -> None:
 
 
 def test_loading_compares_small_arrays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = saved("linear", tmp_path)
+    path = save_small_file("linear", tmp_path)
     flipped_in_the_last_array(path)
     last_array = list(container.open_file(path, verify=False).arrays)[-1]
     for verify in ("lazy", True):
@@ -107,7 +107,7 @@ def test_loading_compares_small_arrays(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 def test_files_without_digests_load(tmp_path: Path) -> None:
-    path = saved("linear", tmp_path)
+    path = save_small_file("linear", tmp_path)
     expected = unkernel.load(path).predict(ROWS).tolist()
     without_digests = tmp_path / "old.uk"
     without_digests.write_bytes(damage.remove_digests(path.read_bytes()))
@@ -117,14 +117,14 @@ def test_files_without_digests_load(tmp_path: Path) -> None:
 
 
 def test_the_sha256_is_that_of_the_arrays(tmp_path: Path) -> None:
-    path = saved("compiled", tmp_path)
+    path = save_small_file("compiled", tmp_path)
     content = path.read_bytes()
     opened = container.open_file(path, verify=True)
     begin = 8 + int.from_bytes(content[:8], "little")
     assert opened.sha256 == hashlib.sha256(content[begin:]).hexdigest()
 
 
-def rewritten(path: Path, change: Any) -> None:
+def rewrite_file(path: Path, change: Any) -> None:
     """Change the header of a file, with a matching digest."""
     content = path.read_bytes()
     begin = 8 + int.from_bytes(content[:8], "little")
@@ -149,16 +149,16 @@ def rewritten(path: Path, change: Any) -> None:
     ],
 )
 def test_no_file_can_be_read_in_two_ways(change: Any, reason: str, tmp_path: Path) -> None:
-    path = saved("linear", tmp_path)
-    rewritten(path, lambda text: text)
+    path = save_small_file("linear", tmp_path)
+    rewrite_file(path, lambda text: text)
     unkernel.load(path, verify=True)  # the test must change a single file
-    rewritten(path, change)
+    rewrite_file(path, change)
     with pytest.raises(FormatError, match=reason):
         unkernel.load(path)
 
 
 def test_files_read_into_memory_can_be_changed_afterwards(tmp_path: Path) -> None:
-    path = saved("compiled", tmp_path)
+    path = save_small_file("compiled", tmp_path)
     model = unkernel.load(path, mmap=False)
     expected = model.decision_function(ROWS).tolist()
     os.truncate(path, 100)  # would crash the process if the file were mapped
@@ -167,7 +167,7 @@ def test_files_read_into_memory_can_be_changed_afterwards(tmp_path: Path) -> Non
 
 def test_header_and_arrays_are_of_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A file that is replaced during reading is read in its old version."""
-    path, replacement = saved("linear", tmp_path), tmp_path / "other.uk"
+    path, replacement = save_small_file("linear", tmp_path), tmp_path / "other.uk"
     expected = unkernel.load(path).decision_function(ROWS).tolist()
     unkernel.models.from_estimator(LinearSVC(C=1e-3).fit(ROWS, CLASSES)).save(replacement)
     read_metadata = container._read_metadata

@@ -55,7 +55,7 @@ def fit(estimator, X, y=None):
         return estimator.fit(X, y)
 
 
-def quietly(method, X):
+def call_without_warnings(method, X):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return method(X)
@@ -119,7 +119,9 @@ def test_probabilities(classes):
         pytest.skip("this scikit-learn has no SVC(probability=True)")
     model = from_estimator(estimator)
     probabilities = model.decision.probabilities(model.scores(test))
-    np.testing.assert_allclose(probabilities, quietly(estimator.predict_proba, test), rtol=0, atol=1e-9)
+    np.testing.assert_allclose(
+        probabilities, call_without_warnings(estimator.predict_proba, test), rtol=0, atol=1e-9
+    )
     assert from_estimator(fit(SVC(), X, y)).decision.probability is None
 
 

@@ -18,7 +18,7 @@ from scipy import sparse
 
 import unkernel
 from reference.models import join_file_parts, make_header
-from reference.processes import output_of
+from reference.processes import run_program
 from reference.tree_examples import make_problem
 from unkernel import Forest, FormatError, TreeClassifier, TreeModel, TreeSVC, read_trees
 from unkernel.data.trees.forest import Vectors
@@ -197,7 +197,7 @@ def test_inconsistent_parts_are_refused():
 # --- Damaged ----------------------------------------------------------------------------------------
 
 
-def parts_of(model):
+def split_model(model):
     arrays, model_settings = model.to_container()
     return {name: np.ascontiguousarray(array) for name, array in arrays.items()}, model_settings
 
@@ -240,7 +240,7 @@ def check_refused_or_predicts(path, content):
 
 def test_a_file_put_together_by_hand(path):
     model = make_small_model()
-    path.write_bytes(uk_bytes(*parts_of(model)))
+    path.write_bytes(uk_bytes(*split_model(model)))
     assert_same_model(load_model(path), model)
 
 
@@ -254,7 +254,7 @@ def test_a_file_cut_anywhere(path):
 
 @pytest.mark.hostile
 def test_any_byte_changed(path):
-    content = uk_bytes(*parts_of(make_small_model()))
+    content = uk_bytes(*split_model(make_small_model()))
     answered = 0
     for place in range(0, len(content), 3):
         answered += check_refused_or_predicts(
@@ -263,9 +263,9 @@ def test_any_byte_changed(path):
     assert 0 < answered < len(content) // 3  # a digit of a coefficient, or of a name
 
 
-@pytest.mark.parametrize("name", sorted(parts_of(make_small_model())[0]))
+@pytest.mark.parametrize("name", sorted(split_model(make_small_model())[0]))
 def test_an_array_that_is_missing_or_of_another_kind(name, path):
-    arrays, model_settings = parts_of(make_small_model())
+    arrays, model_settings = split_model(make_small_model())
     check_refused(
         path, uk_bytes({key: array for key, array in arrays.items() if key != name}, model_settings)
     )
@@ -281,7 +281,7 @@ def test_an_array_that_is_missing_or_of_another_kind(name, path):
 
 
 def changed_array(name, place, value):
-    arrays, model_settings = parts_of(make_small_model())
+    arrays, model_settings = split_model(make_small_model())
     array = arrays[name].copy()
     array.reshape(-1)[place] = value
     return uk_bytes(arrays | {name: array}, model_settings)
@@ -332,7 +332,7 @@ def test_repeated_nodes_are_refused(path):
         Decision("binary", np.array([0, 1])),
         {},
     )
-    arrays, model_settings = parts_of(model)
+    arrays, model_settings = split_model(model)
     twice = arrays | {
         "node_labels": np.append(arrays["node_labels"], arrays["node_labels"][-1:]),
         "child_begins": np.append(arrays["child_begins"], arrays["child_begins"][-1:] + 1),
@@ -373,7 +373,7 @@ KERNEL = {
     ids=lambda v: str(v)[:40],
 )
 def test_invalid_kernels_are_refused(key, value, path):
-    arrays, model_settings = parts_of(make_small_model())
+    arrays, model_settings = split_model(make_small_model())
     kernel = model_settings["kernel"] | {key: value}
     check_refused(path, uk_bytes(arrays, model_settings | {"kernel": kernel}), "kernel")
 
@@ -398,12 +398,12 @@ SETTINGS = {
     ids=lambda v: str(v)[:40],
 )
 def test_invalid_settings_are_refused(key, value, path):
-    arrays, model_settings = parts_of(make_small_model())
+    arrays, model_settings = split_model(make_small_model())
     check_refused(path, uk_bytes(arrays, model_settings | {key: value}))
 
 
 def test_settings_that_are_missing(path):
-    arrays, model_settings = parts_of(make_small_model())
+    arrays, model_settings = split_model(make_small_model())
     for key in model_settings:
         if key != "features":
             check_refused(
@@ -425,7 +425,7 @@ def places(node, route=()):
 
 
 def changed_settings(rng):
-    arrays, model_settings = parts_of(make_small_model())
+    arrays, model_settings = split_model(make_small_model())
     table = json.loads(json.dumps(model_settings))
     *route, key_or_index = rng.choice(list(places(table)))
     node = table
@@ -439,7 +439,7 @@ def changed_settings(rng):
 
 
 def changed_arrays(rng):
-    arrays, model_settings = parts_of(make_small_model())
+    arrays, model_settings = split_model(make_small_model())
     for _ in range(rng.randint(1, 3)):
         name = rng.choice(sorted(arrays))
         array = arrays[name].copy()
@@ -473,7 +473,7 @@ def test_fuzz(changed, path):
 @pytest.mark.skipif(sys.platform != "linux", reason="limits memory as Linux does")
 def test_large_column_numbers_take_little_memory(tmp_path):
     """A column number of 2^31 does not allocate an array of 2^31 entries."""
-    arrays, model_settings = parts_of(make_small_model())
+    arrays, model_settings = split_model(make_small_model())
     columns = arrays["vectors0.columns"].copy()
     columns[-1] = 2**31 - 3
     wide = model_settings | {"vector_channels": [["v", 2**31 - 2], ["w", 4]], "features": None}
@@ -489,4 +489,4 @@ def test_large_column_numbers_take_little_memory(tmp_path):
         fast = unkernel.load(sys.argv[1])
         print(fast.predict(unkernel.Forest({"syntax": ["(S (NP a))"]}, vectors={"v": np.eye(1)}), n_jobs=1))
     """
-    output_of(program, path)
+    run_program(program, path)

@@ -29,7 +29,7 @@ PENALTIES = ["l1", "l2", "elasticnet"]
 make_problem = functools.partial(poly_problems.make_problem, rows=40, features=5)
 
 
-def kind_of(classes):
+def loss_kind(classes):
     return "logistic" if classes == 2 else "softmax"
 
 
@@ -65,7 +65,7 @@ def test_reaches_the_optimum_on_the_explicit_map(degree, binary, penalty, classe
     ).fit(X, y, weights)
     assert clf.gap_ <= 1e-7  # how close rounding allows it to the requested 1e-8 depends on the processor
     l1, l2 = SHARES[penalty]
-    costs, kind = 0.7 * weights, kind_of(classes)
+    costs, kind = 0.7 * weights, loss_kind(classes)
     stored = twin.model_objective(kind, clf.to_model(), X, y, costs, l1=l1, l2=l2)
     assert clf.objective_ == pytest.approx(stored, rel=1e-8)
     expand = twin.expand_sets if penalty == "elasticnet" and binary else reference.expand
@@ -84,7 +84,7 @@ def test_reaches_the_optimum_on_the_explicit_map(degree, binary, penalty, classe
 )
 def test_the_optimum_is_certified_for_any_c(seed, degree, binary, classes, logarithm):
     X, y = make_problem(seed, rows=25, features=4, binary=binary, duplicates=seed % 2 == 0, classes=classes)
-    C, kind = 10.0**logarithm, kind_of(classes)
+    C, kind = 10.0**logarithm, loss_kind(classes)
     clf = PolyLogisticRegression(degree, C=C, gamma=0.7, tol=1e-5, max_iter=10**5, random_state=0).fit(X, y)
     costs = np.full(len(y), C)
     assert clf.gap_ <= 1e-5
@@ -389,10 +389,10 @@ def test_conjunctions_of_the_same_rows_reach_the_optimum(penalty, coef0, classes
     clf.fit(X, y)
     l1, l2 = SHARES[penalty]
     costs = np.ones(len(y))
-    objective = twin.model_objective(kind_of(classes), clf.to_model(), X, y, costs, l1=l1, l2=l2)
+    objective = twin.model_objective(loss_kind(classes), clf.to_model(), X, y, costs, l1=l1, l2=l2)
     assert clf.objective_ == pytest.approx(objective, rel=1e-9)
     Phi = twin.expand_sets(X, degree=3, **options)
-    bound = twin.dual_bound(kind_of(classes), Phi, scores_of(clf, X), y, costs, l1=l1, l2=l2)
+    bound = twin.dual_bound(loss_kind(classes), Phi, scores_of(clf, X), y, costs, l1=l1, l2=l2)
     assert bound == pytest.approx(objective, rel=1e-5)
 
 

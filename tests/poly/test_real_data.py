@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from reference import real_data
-from reference.processes import output_of
+from reference.processes import run_program
 from unkernel import PolySVC
 
 
@@ -50,7 +50,7 @@ def test_covtype_at_the_papers_parameters_converges():
 @pytest.mark.parametrize(("degree", "C", "gigabytes"), [(2, 0.01, 2.0), (3, 0.001, 12.0)])
 def test_parser_decisions_with_the_whole_vocabulary(degree, C, gigabytes):
     load("arc_eager_ewt", [3, 4])
-    printed = output_of(f"""
+    printed = run_program(f"""
         import numpy as np, resource
         from unkernel import PolySVC, datasets
         train, test = datasets.load("arc_eager_ewt"), datasets.load("arc_eager_ewt", "test")

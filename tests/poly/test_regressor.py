@@ -60,7 +60,7 @@ def test_other_parameters_pass_the_estimator_checks_of_scikit_learn(estimator: A
 # --- The optimum --------------------------------------------------------------------------------------
 
 
-def loss_of(r: NDArray[np.float64], loss: str, epsilon: float = 0.0, quantile: float = 0.5) -> Any:
+def compute_losses(r: NDArray[np.float64], loss: str, epsilon: float = 0.0, quantile: float = 0.5) -> Any:
     """The losses of residuals y - f."""
     beyond = np.maximum(np.abs(r) - epsilon, 0.0)
     if loss == "quantile":
@@ -117,7 +117,7 @@ def test_the_objective_is_that_of_the_model(rows: Any, targets: Any, loss: str, 
     assert reg.storage_ == storage
     phi = expand(rows, degree=2, gamma=0.2, coef0=1.0)
     w = phi.T @ np.linalg.lstsq(phi @ phi.T, reg.predict(rows) - reg._centre, rcond=None)[0]
-    losses = loss_of(targets - reg.predict(rows), loss, **LOSSES[loss])
+    losses = compute_losses(targets - reg.predict(rows), loss, **LOSSES[loss])
     assert 0.5 * w @ w + 3.0 * losses.sum() == pytest.approx(reg.objective_, rel=1e-6)
 
 

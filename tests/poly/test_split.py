@@ -20,7 +20,7 @@ from unkernel.data.rows.csr import CsrRows, canonical_rows
 from unkernel.models import ConjunctionModel, KernelModel
 
 
-def word_like(seed, *, rows=400, common=12, rare=300, words=4, classes=2):
+def make_word_rows(seed, *, rows=400, common=12, rare=300, words=4, classes=2):
     """Return rows of a few common features and some of many rare features, a few rows being equal.
 
     More than 4096 rows, or more than three rows per conjunction of a row, are never solved on their kernel
@@ -43,7 +43,7 @@ def word_like(seed, *, rows=400, common=12, rare=300, words=4, classes=2):
     slow_after(2, [(2, "squared_hinge"), (3, "hinge"), (2, "hinge"), (3, "squared_hinge")]),
 )
 def test_the_other_storages_visit_the_same_points(degree, loss):
-    X, y = word_like(degree, rows=4500, rare=1000, classes=3)
+    X, y = make_word_rows(degree, rows=4500, rare=1000, classes=3)
     options = {"C": 0.02, "gamma": 0.5, "coef0": 1.5, "loss": loss, "random_state": 1}
     split = PolySVC(degree, storage="split", **options).fit(X, y)
     condensed = PolySVC(degree, storage="condensed", **options).fit(X, y)
@@ -64,7 +64,7 @@ def test_the_other_storages_visit_the_same_points(degree, loss):
 )
 @few_examples(5)
 def test_reaches_the_optimum_of_the_kernel_matrix(degree, seed, rows, sizes, coef0):
-    X, y = word_like(seed, rows=rows, common=sizes[0], rare=sizes[1], words=2)
+    X, y = make_word_rows(seed, rows=rows, common=sizes[0], rare=sizes[1], words=2)
     y[:2] = [0, 1]
     weights = np.random.default_rng(seed).integers(1, 4, rows).astype(float)
     clf = PolySVC(degree, C=0.1, gamma=0.5, coef0=coef0, storage="split", tol=1e-6, max_iter=10**5)
@@ -77,7 +77,7 @@ def test_reaches_the_optimum_of_the_kernel_matrix(degree, seed, rows, sizes, coe
 
 def test_the_objective_is_that_of_the_model():
     """The scores, updated step by step in training, must stay equal to the scores of the model."""
-    X, y = word_like(5, rows=4200)
+    X, y = make_word_rows(5, rows=4200)
     clf = PolySVC(3, C=0.05, gamma=0.3, storage="split", tol=1e-5, max_iter=10**5).fit(X, y)
     model = clf.to_model()
     scores = model.scores(X)[:, 0]
@@ -88,7 +88,7 @@ def test_the_objective_is_that_of_the_model():
 
 
 def test_the_model_does_not_depend_on_threads_and_row_order():
-    X, y = word_like(3, rows=9000, rare=1000)  # several tasks for the threads
+    X, y = make_word_rows(3, rows=9000, rare=1000)  # several tasks for the threads
     order = np.random.default_rng(0).permutation(len(y))
     options = {"C": 0.02, "gamma": 0.5, "storage": "split", "random_state": 0, "tol": 1e-2}
     single_threaded = PolySVC(3, n_jobs=1, **options).fit(X, y)
@@ -98,14 +98,14 @@ def test_the_model_does_not_depend_on_threads_and_row_order():
 
 
 def test_rows_of_other_values_are_answered_as_the_kernel_would():
-    X, y = word_like(4)
+    X, y = make_word_rows(4)
     clf = PolySVC(3, C=0.05, gamma=0.5, storage="split").fit(X, y)
     rows = X[:30].toarray() * np.random.default_rng(0).normal(size=(30, X.shape[1]))
     assert clf.decision_function(rows) == pytest.approx(clf.to_model().scores(rows)[:, 0], rel=1e-9, abs=1e-9)
 
 
 def test_its_model_is_made_of_support_vectors(tmp_path):
-    X, y = word_like(6)
+    X, y = make_word_rows(6)
     clf = PolySVC(2, C=0.05, gamma=0.5, storage="split").fit(X, y)
     model = clf.to_model()
     assert isinstance(model, KernelModel)
@@ -121,7 +121,7 @@ def test_its_model_is_made_of_support_vectors(tmp_path):
 
 
 def test_warm_start_resumes():
-    X, y = word_like(7, rows=1500)
+    X, y = make_word_rows(7, rows=1500)
     clf = PolySVC(2, C=0.1, gamma=0.5, tol=1e-4, storage="split", warm_start=True, random_state=0).fit(X, y)
     cold, objective = clf.n_iter_, clf.objective_
     clf.fit(X, y)
@@ -134,7 +134,7 @@ def merge_examples(X, y):
 
 
 def test_auto_chooses_it_if_no_other_storage_fits(monkeypatch):
-    X, y = word_like(8, rows=3000, rare=20_000)
+    X, y = make_word_rows(8, rows=3000, rare=20_000)
     sizes = merge_examples(X, y).estimate_storage(degree=3, problems=1, memory=0.0)
     assert sizes["split_bytes"] < min(sizes["on_the_fly_bytes"], sizes["condensed_bytes"])
     assert PolySVC(3, gamma=0.5).fit(X, y).storage_ == "condensed"
@@ -144,7 +144,7 @@ def test_auto_chooses_it_if_no_other_storage_fits(monkeypatch):
 
 def test_the_border_moves_with_the_memory_and_the_result_does_not(monkeypatch):
     """Little memory for the dense table makes more features rare."""
-    X, y = word_like(9, rows=2000, common=40, rare=400)
+    X, y = make_word_rows(9, rows=2000, common=40, rare=400)
     examples = merge_examples(X, y)
     much_memory = examples.estimate_storage(degree=3, problems=1, memory=0.0)
     little_memory = examples.estimate_storage(degree=3, problems=1, memory=0.5 * much_memory["split_bytes"])
@@ -178,13 +178,13 @@ def test_pairs_of_long_rows_take_wider_words():
     ("options", "factor"), [({}, 0.5), ({"feature_map": "plain"}, 1.0)], ids=["real values", "plain map"]
 )
 def test_rows_that_are_not_binary_are_refused(options, factor):
-    X, y = word_like(1)
+    X, y = make_word_rows(1)
     with pytest.raises(ValueError, match=r"split.*0 or 1"):
         PolySVC(2, storage="split", **options).fit(X * factor, y)
 
 
 def test_degree_1_is_stored_on_the_fly():
-    X, y = word_like(1)
+    X, y = make_word_rows(1)
     assert PolySVC(1, storage="split").fit(X, y).storage_ == "on_the_fly"
 
 

@@ -85,13 +85,13 @@ def test_regression_updates_reach_the_optimum(binary, penalty):
     old, centre = reg.model_, y.mean()
     reg.update(X_new, y_new)
 
-    def without_centre(model):
+    def remove_centre(model):
         return dataclasses.replace(model, intercept=model.intercept - centre)
 
     rows = X_new, y_new - centre, np.full(len(y_new), 0.7)
     l1, l2 = SHARES[penalty]
-    problem = Update("squared_error", without_centre(old), reg.model_, rows, kept=1, l1=l1, l2=l2)
-    assert problem.objective(without_centre(reg.model_)) == pytest.approx(problem.minimum(), rel=1e-6)
+    problem = Update("squared_error", remove_centre(old), reg.model_, rows, kept=1, l1=l1, l2=l2)
+    assert problem.objective(remove_centre(reg.model_)) == pytest.approx(problem.minimum(), rel=1e-6)
 
 
 @pytest.mark.parametrize("classes", [2, 3])

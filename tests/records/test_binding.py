@@ -76,7 +76,7 @@ def separate() -> dict[str, tuple[Any, str]]:
     }
 
 
-def together() -> dict[str, Any]:
+def score_together() -> dict[str, Any]:
     """Return pipelines with a step that needs all columns."""
     return {
         "norm": make_pipeline(columns(), Normalizer(), LogisticRegression()),
@@ -121,10 +121,10 @@ def test_shared_columns_are_summed_once(name, classes):
         check(fast, shared, X)
 
 
-@pytest.mark.parametrize("name", together())
+@pytest.mark.parametrize("name", score_together())
 def test_steps_that_need_all_columns(name):
     X = frame()
-    fast = unkernel.compile(together()[name].fit(X, labels(2)), measure=False)
+    fast = unkernel.compile(score_together()[name].fit(X, labels(2)), measure=False)
     bound = fast.bind({"colour": "red"})
     assert bound.sums_once == "record"
     assert "whole records are encoded" in repr(bound)

@@ -54,7 +54,7 @@ def test_objects_and_strings_give_the_same_dates(moment: datetime) -> None:
     | MOMENTS.map(str).flatmap(lambda text: st.integers(0, len(text)).map(lambda end: text[:end]))
 )
 def test_strings_are_read_like_by_the_slow_twin(text: str) -> None:
-    if twin.moment_of(text) is None:
+    if twin.parse_moment(text) is None:
         with pytest.raises(
             ValueError, match=r"column 'when': (expected a date such as|the year of the date)"
         ):

@@ -31,12 +31,12 @@ RECORDS = [
 ]
 
 
-def opened(text: str | bytes, name: str = "x.csv", **options):
+def open_text(text: str | bytes, name: str = "x.csv", **options):
     data = text.encode() if isinstance(text, str) else text
     return open_records(io.BytesIO(data), name=name, **options)
 
 
-def records_of(file, types):
+def list_records(file, types):
     return [record for block in file.blocks(types) for record in block.records()]
 
 
@@ -52,19 +52,21 @@ def parser(request, monkeypatch):
 
 
 def test_cells_are_converted_to_the_given_types(parser):
-    assert records_of(opened(PEOPLE), TYPES) == RECORDS
+    assert list_records(open_text(PEOPLE), TYPES) == RECORDS
 
 
 def test_only_requested_columns_are_read(parser):
-    assert records_of(opened(PEOPLE), {"job": "string"}) == [{"job": record["job"]} for record in RECORDS]
+    assert list_records(open_text(PEOPLE), {"job": "string"}) == [
+        {"job": record["job"]} for record in RECORDS
+    ]
 
 
 def test_blocks_of_any_size_give_the_same_records(parser):
     text = PEOPLE + '7,"a, ""quoted""\nname",true,1\n' * 3
-    expected = records_of(opened(text), TYPES)
+    expected = list_records(open_text(text), TYPES)
     assert expected[-1]["job"] == 'a, "quoted"\nname'
     for size in (1, 7, 40):
-        assert records_of(opened(text, size=size), TYPES) == expected
+        assert list_records(open_text(text, size=size), TYPES) == expected
 
 
 @pytest.mark.parametrize(
@@ -83,7 +85,7 @@ def test_compressed_files(tmp_path, suffix, compress):
         path = tmp_path / (name + suffix)
         path.write_bytes(compress(text.encode()))
         assert format_of(str(path)) == name[2:]
-        assert records_of(open_records(path), TYPES) == RECORDS
+        assert list_records(open_records(path), TYPES) == RECORDS
 
 
 def test_parquet_whole_or_compressed_or_a_stream(tmp_path):
@@ -93,12 +95,12 @@ def test_parquet_whole_or_compressed_or_a_stream(tmp_path):
     pq.write_table(table, tmp_path / "p.parquet")
     (tmp_path / "p.parquet.gz").write_bytes(gzip.compress((tmp_path / "p.parquet").read_bytes()))
     for path in (tmp_path / "p.parquet", tmp_path / "p.parquet.gz"):
-        records = records_of(open_records(path), TYPES | {"cost": "number", "tags": "string"})
+        records = list_records(open_records(path), TYPES | {"cost": "number", "tags": "string"})
         assert [record.pop("cost") for record in records] == [1.0, 2.0, 3.0]
         assert [record.pop("tags") for record in records] == [["a"], [], None]
         assert records == RECORDS
     with (tmp_path / "p.parquet").open("rb") as stream:
-        assert records_of(open_records(stream, name="-"), {"age": "number"}) == [
+        assert list_records(open_records(stream, name="-"), {"age": "number"}) == [
             {"age": record["age"]} for record in RECORDS
         ]
 
@@ -108,7 +110,7 @@ def test_parquet_whole_or_compressed_or_a_stream(tmp_path):
     [(b'{"a": 1}\n', "jsonl"), (b" \n{}", "jsonl"), (b"a,b\n1,2\n", "csv"), (b"a\tb\n1\t2\n", "tsv")],
 )
 def test_formats_of_unnamed_files_are_detected_from_their_first_bytes(begin, format):
-    assert opened(begin, "-").format == format
+    assert open_text(begin, "-").format == format
 
 
 @pytest.mark.parametrize("size", [1, 3, 4096])
@@ -122,19 +124,19 @@ def test_formats_of_unnamed_files_are_detected_from_their_first_bytes(begin, for
     ],
 )
 def test_formats_are_detected_from_first_bytes_that_arrive_in_parts(text, format, size):
-    assert opened(text, "stdin", size=size).format == format
+    assert open_text(text, "stdin", size=size).format == format
 
 
 @pytest.mark.parametrize("delimiter", [";", "|", "\t"])
 def test_other_delimiters_and_line_ends_and_marks(parser, delimiter):
     text = "\ufeff" + PEOPLE.replace(",", delimiter).replace("\n", "\r\n")
-    assert records_of(opened(text), TYPES) == RECORDS
+    assert list_records(open_text(text), TYPES) == RECORDS
 
 
 @pytest.mark.parametrize("size", [1, 5, 4096])
 @pytest.mark.parametrize("blank", ["\n", "\r\n\n\n", "\r"])
 def test_empty_lines_before_the_header_are_left_out(parser, size, blank):
-    file = opened(blank + PEOPLE.replace(",", ";"), size=size)
+    file = open_text(blank + PEOPLE.replace(",", ";"), size=size)
     [*blocks] = file.blocks(TYPES)
     assert [record for block in blocks for record in block.records()] == RECORDS
     assert [block.line_of(row) for block in blocks for row in range(block.n_rows)] == [
@@ -145,7 +147,7 @@ def test_empty_lines_before_the_header_are_left_out(parser, size, blank):
 @pytest.mark.parametrize("size", [1, 5, 4096])
 def test_a_lone_carriage_return_ends_a_record(parser, size):
     text = PEOPLE.replace("zip\n", "zip\r").replace("01234\n", "01234\r")
-    [*blocks] = opened(text, size=size).blocks(TYPES)
+    [*blocks] = open_text(text, size=size).blocks(TYPES)
     assert [record for block in blocks for record in block.records()] == RECORDS
     assert [block.line_of(row) for block in blocks for row in range(block.n_rows)] == [1, 1, 2]
 
@@ -162,7 +164,7 @@ def test_pyarrow_and_csv_read_the_same(rows):
     text = io.StringIO()
     csv.writer(text, lineterminator="\n", quoting=csv.QUOTE_ALL).writerows([("name", "number"), *rows])
     types = {"name": "string", "number": "number"}
-    fast = records_of(opened(text.getvalue(), size=16), types)
+    fast = list_records(open_text(text.getvalue(), size=16), types)
     header, piece = delimited.read_header(delimited.Piece(text.getvalue().encode(), 1), "x", "csv")
     assert fast == delimited._parse_by_csv(piece, header, types, 0).records()
     assert [record["name"] for record in fast] == [name or None for name, _ in rows]
@@ -171,14 +173,14 @@ def test_pyarrow_and_csv_read_the_same(rows):
 @pytest.mark.parametrize("size", [4, 1 << 20])
 def test_byte_order_marks_inside_of_files_are_kept(parser, size):
     text = "\ufeffname\n\ufeffann\nbob\n\ufeffeve\n"
-    records = records_of(opened(text, size=size), {"name": "string"})
+    records = list_records(open_text(text, size=size), {"name": "string"})
     assert [record["name"] for record in records] == ["\ufeffann", "bob", "\ufeffeve"]
 
 
 @pytest.mark.parametrize("number", ["-nan", "+nan", "NAN", "nan(1)", "Nan"])
 def test_other_spellings_of_nan_are_refused(parser, number):
     with pytest.raises(FormatError, match="expected a number"):
-        records_of(opened(f"a\n1\n{number}\n"), {"a": "number"})
+        list_records(open_text(f"a\n1\n{number}\n"), {"a": "number"})
 
 
 # --- Training -----------------------------------------------------------------------------------------
@@ -186,7 +188,7 @@ def test_other_spellings_of_nan_are_refused(parser, number):
 
 def test_types_are_found(parser):
     text = "n,zip,flag,name,gap,label\n1,007,TRUE,NA,NA,a\n-2.5,010,false,x,3,b\n"
-    table = read_training([opened(text)], "label", kinds={}, drop=["name"])
+    table = read_training([open_text(text)], "label", kinds={}, drop=["name"])
     assert table.types == {
         "n": "number", "zip": "string", "flag": "boolean", "gap": "number", "label": "string",
     }  # fmt: skip
@@ -242,7 +244,7 @@ def test_features_of_columns_are_counted_for_every_label_of_an_interval() -> Non
 )
 def test_bad_tables_name_the_line(parser, text, line, words):
     with pytest.raises(FormatError, match=words) as caught:
-        list(opened(text, "x.csv").blocks({"a": "number", "b": "string"}))
+        list(open_text(text, "x.csv").blocks({"a": "number", "b": "string"}))
     assert (caught.value.file, caught.value.line) == ("x.csv", line)
 
 
@@ -258,7 +260,7 @@ def test_bad_tables_name_the_line(parser, text, line, words):
 )
 def test_bad_lines_of_json(text, line, words):
     with pytest.raises(FormatError, match=words) as caught:
-        list(opened(text, "x.jsonl").blocks({}))
+        list(open_text(text, "x.jsonl").blocks({}))
     assert caught.value.line == line
 
 
@@ -280,13 +282,13 @@ def test_bad_lines_of_json(text, line, words):
 def test_labels_that_an_array_would_change_are_refused(labels, line, words):
     text = "".join(json.dumps({"x": 1, "y": label}) + "\n" for label in labels)
     with pytest.raises(FormatError, match=words) as caught:
-        read_training([opened(text, "x.jsonl")], "y", kinds={}, drop=())
+        read_training([open_text(text, "x.jsonl")], "y", kinds={}, drop=())
     assert caught.value.line == line
 
 
 def test_labels_of_tables_are_exact_or_refused(parser):
     with pytest.raises(FormatError, match="too large for an exact label") as caught:
-        read_training([opened("x,y\n1,2\n1,9007199254740993\n")], "y", kinds={}, drop=())
+        read_training([open_text("x,y\n1,2\n1,9007199254740993\n")], "y", kinds={}, drop=())
     assert caught.value.line == 3
 
 
@@ -295,7 +297,7 @@ def test_labels_of_tables_are_exact_or_refused(parser):
 )
 def test_labels_are_distinct_as_they_were(labels):
     text = "".join(json.dumps({"x": 1, "y": label}) + "\n" for label in labels)
-    result = read_training([opened(text, "x.jsonl")], "y", kinds={}, drop=()).labels
+    result = read_training([open_text(text, "x.jsonl")], "y", kinds={}, drop=()).labels
     assert result.tolist() in (labels, list(map(str, labels)))
 
 
@@ -305,32 +307,32 @@ def test_numbers_larger_than_any_float_name_the_line(parser):
         ('{"x":1,"y":0}\n{"x":1%s,"y":0}' % ("0" * 400), "x.jsonl"),
     ):
         with pytest.raises(FormatError, match="column 'x': the number is larger than any float") as caught:
-            read_training([opened(text, name)], "y", kinds={}, drop=())
+            read_training([open_text(text, name)], "y", kinds={}, drop=())
         assert caught.value.line == text[: text.index("1e999" if name == "x.csv" else "1000")].count("\n") + 1
 
 
 @pytest.mark.parametrize("options", [{"kinds": {"y": "drop"}, "drop": ()}, {"kinds": {}, "drop": ("y",)}])
 def test_the_target_cannot_be_dropped(options):
     with pytest.raises(ValueError, match="--target 'y' cannot be dropped"):
-        read_training([opened("x,y\n1,a\n")], "y", **options)
+        read_training([open_text("x,y\n1,a\n")], "y", **options)
 
 
 def test_a_quotation_mark_that_is_not_closed_takes_no_memory(monkeypatch):
     monkeypatch.setattr(delimited, "_MAX_RECORD_BYTES", 1 << 10)
     with pytest.raises(FormatError, match="is a quotation mark not closed") as caught:
-        list(opened('a,b\n1,2\n3,"' + "x\n" * 2000, size=64).blocks({"a": "number"}))
+        list(open_text('a,b\n1,2\n3,"' + "x\n" * 2000, size=64).blocks({"a": "number"}))
     assert caught.value.line == 3
 
 
 def test_marks_inside_of_fields_are_no_quotation(parser):
     text = "a,b\n" + '5" pipe,1\n' * 9
-    records = records_of(opened(text, size=20), {"a": "string", "b": "number"})
+    records = list_records(open_text(text, size=20), {"a": "string", "b": "number"})
     assert records == [{"a": '5" pipe', "b": 1.0}] * 9
 
 
 def test_long_strings(parser):
     long = "x" * 10_000_000
-    assert records_of(opened(f"a,b\n{long},2\n"), {"a": "string"}) == [{"a": long}]
+    assert list_records(open_text(f"a,b\n{long},2\n"), {"a": "string"}) == [{"a": long}]
 
 
 @pytest.mark.parametrize("kind", ["gz", "xz", "parquet"])
@@ -348,15 +350,15 @@ def test_files_that_end_early(tmp_path, kind):
 def test_records_that_cannot_be_encoded_name_the_place():
     plan = RecordEncoder(min_count=1).fit([{"n": 1, "job": "a"}, {"n": 2, "job": "b"}]).plan_
     lines = '{"n": 1}\n\n' * 50 + '{"n": "old"}\n' + '{"n": 1}\n' * 30
-    (block,) = opened(lines, "x.jsonl").blocks({})
+    (block,) = open_text(lines, "x.jsonl").blocks({})
     with pytest.raises(
         FormatError, match=r"^x.jsonl:101: column 'n': expected a number, got the string 'old'$"
     ):
         block.encode(plan)
-    (block,) = opened('{"n": 1}\n{"job": [1]}\n', "x.jsonl").blocks({})
+    (block,) = open_text('{"n": 1}\n{"job": [1]}\n', "x.jsonl").blocks({})
     with pytest.raises(FormatError, match=r"^x.jsonl:2: column 'job': "):
         block.encode(plan)
-    (block,) = opened('n,job\n1,a\n"inf",b\n').blocks({"n": "number", "job": "string"})
+    (block,) = open_text('n,job\n1,a\n"inf",b\n').blocks({"n": "number", "job": "string"})
     with pytest.raises(FormatError, match=r"^x.csv:3: column 'n': the number is infinite$"):
         block.encode(plan)
 
@@ -364,7 +366,7 @@ def test_records_that_cannot_be_encoded_name_the_place():
 def test_parquet_without_pyarrow_names_the_extra(monkeypatch, tmp_path):
     monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
     with pytest.raises(ValueError, match=r'pip install "unkernel\[records\]"'):
-        opened(b"PAR1", "x.parquet")
+        open_text(b"PAR1", "x.parquet")
 
 
 @pytest.mark.parametrize("values", [["b", "a", "b", "c"], ["b", None, "b", "a"], [None, None], []])

@@ -95,7 +95,7 @@ def test_a_million_hashed_features_fit_a_file(place: int, tmp_path: Any) -> None
     assert len(str(settings)) < 20_000
 
 
-def plan_with(names: Any, **table: Any) -> dict[str, Any]:
+def make_plan(names: Any, **table: Any) -> dict[str, Any]:
     numbers = {"kind": "numbers", "table": {"columns": {"array": "c"}}, "names": ["a", "b"]}
     normalize = {"kind": "normalize", "table": {"norm": "l2"} | table, "names": names}
     return {
@@ -112,23 +112,23 @@ def test_files_omit_names_equal_to_those_of_the_input() -> None:
     _, settings = plan.to_container("plan")
     assert [step["names"] for step in settings["steps"]] == [["a"], None]
     arrays = {"c": np.array([0, 1], np.int32)}
-    result = Plan.from_container("m.uk", arrays, plan_with(None, input=0))
+    result = Plan.from_container("m.uk", arrays, make_plan(None, input=0))
     assert result.feature_names == ["a", "b"]
 
 
 @pytest.mark.parametrize(
     "settings",
     [
-        plan_with(None, input=1),
-        plan_with(None, input=-1),
-        plan_with(None, input="0"),
-        plan_with(None),
-        plan_with({"numbered": "hash", "count": 3}, input=0),
-        plan_with({"numbered": "hash", "count": 2**40}, input=0),
-        plan_with({"numbered": "hash", "count": "2"}, input=0),
-        plan_with({"numbered": 1, "count": 2}, input=0),
-        plan_with({"count": 2}, input=0),
-        plan_with(["a"], input=0),
+        make_plan(None, input=1),
+        make_plan(None, input=-1),
+        make_plan(None, input="0"),
+        make_plan(None),
+        make_plan({"numbered": "hash", "count": 3}, input=0),
+        make_plan({"numbered": "hash", "count": 2**40}, input=0),
+        make_plan({"numbered": "hash", "count": "2"}, input=0),
+        make_plan({"numbered": 1, "count": 2}, input=0),
+        make_plan({"count": 2}, input=0),
+        make_plan(["a"], input=0),
     ],
 )
 def test_damaged_names(settings: dict[str, Any]) -> None:

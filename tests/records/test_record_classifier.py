@@ -218,7 +218,7 @@ def test_plans_wider_than_the_classifier_are_refused(classifier: RecordClassifie
             RecordClassifier.from_container("file.uk", arrays | plan_arrays, settings)
 
 
-def text_table_of(settings: Any) -> Any:
+def find_text_table(settings: Any) -> Any:
     return next(step["table"] for step in settings["plan"]["steps"] if step["kind"] == "text")
 
 
@@ -230,7 +230,7 @@ def test_unknown_token_patterns_in_files_are_refused(
     """Searching forty letters for the first pattern would take years."""
     _, arrays, settings = classifier.to_container()
     settings = copy.deepcopy(settings)
-    text_table_of(settings).update(token_pattern=pattern, analyzer=analyzer)
+    find_text_table(settings).update(token_pattern=pattern, analyzer=analyzer)
     with pytest.raises(
         FormatError, match=r"^file\.uk: .*the token pattern .* is not one of those that are known"
     ):
@@ -241,9 +241,9 @@ def test_token_patterns_that_are_known_and_fit_the_shortest_word(classifier: Rec
     _, arrays, settings = classifier.to_container()
     for shortest, pattern in ((2, r"(?u)\b\w\w+\b"), (1, r"(?u)\b\w+\b"), (2, None)):
         settings = copy.deepcopy(settings)
-        text_table_of(settings).update(token_pattern=pattern, shortest_token=shortest)
+        find_text_table(settings).update(token_pattern=pattern, shortest_token=shortest)
         RecordClassifier.from_container("file.uk", arrays, settings)
-        text_table_of(settings).update(shortest_token=3 - shortest)
+        find_text_table(settings).update(shortest_token=3 - shortest)
         with pytest.raises(FormatError, match="shortest word length"):
             RecordClassifier.from_container("file.uk", arrays, settings)
 

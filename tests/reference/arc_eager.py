@@ -303,7 +303,7 @@ class Item(NamedTuple):
     path: tuple  # the moves that led to the state, each with its label
 
 
-def beginning(n_words):
+def start_beam(n_words):
     return [Item(0.0, State(n_words), ())]
 
 
@@ -364,7 +364,7 @@ def label_with_score(frame, state, sentence, arc, label_scores, *, gold):
 
 
 def parse_with_beam(frame, sentence, scores, width):
-    beam = beginning(len(sentence))
+    beam = start_beam(len(sentence))
     while not finished(beam):
         beam = step(frame, sentence, beam, width, scores)
     labels = [label or frame.root_label for label in beam[0].state.labels]

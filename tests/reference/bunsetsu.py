@@ -78,7 +78,7 @@ def bunsetsu_values(sentence, number, attribute):
     raise AssertionError(attribute)
 
 
-def between_values(sentence, modifier, candidate, heads, attribute):
+def list_between_values(sentence, modifier, candidate, heads, attribute):
     between = sentence[modifier + 1 : candidate]
     if attribute == "distance":
         distance = candidate - modifier
@@ -105,7 +105,7 @@ def features(sentence, modifier, candidate, heads, templates):
             if None not in words and words[0]["surface"] == words[1]["surface"]:
                 values = {"yes"}
         elif first == "between":
-            values = between_values(sentence, modifier, candidate, heads, attributes[0])
+            values = list_between_values(sentence, modifier, candidate, heads, attributes[0])
         elif first in numbers_in_sentence and len(attributes) == 2:
             word = sentence[numbers_in_sentence[first]].word(attributes[0])
             values = {word[attributes[1]]} if word else set()

@@ -129,7 +129,7 @@ def largest_cut(cuts, scores):
 # --- Problems -------------------------------------------------------------------------------------
 
 
-def with_constant(X, value):
+def add_constant(X, value):
     """Return the rows with an additional constant feature, or unchanged if its value is 0."""
     return np.column_stack([X, np.full(len(X), value)]) if value else X
 

@@ -12,7 +12,7 @@ import numpy as np
 _ISO = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d([.,]\d+)?)?(Z|[+-]\d\d(:?\d\d)?)?)?", re.ASCII)
 
 
-def moment_of(value: Any) -> datetime | None:
+def parse_moment(value: Any) -> datetime | None:
     """Return the date and time in UTC of a value; None if it is not a date."""
     if isinstance(value, np.datetime64):
         value = str(value)
@@ -30,7 +30,7 @@ def moment_of(value: Any) -> datetime | None:
 
 def part_of(value: Any, part: str) -> float:
     """Return a part of a date; NaN if there is no date."""
-    moment = moment_of(value)
+    moment = parse_moment(value)
     if moment is None:
         return math.nan
     return float(moment.weekday() if part == "weekday" else getattr(moment, part))

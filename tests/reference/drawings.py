@@ -6,12 +6,12 @@ LEFT = set("┬┴┼")  # where a head joins its bar
 UP, DOWN = set("╰├┴┼│"), set("╭├┬┼│")
 
 
-def heads_of(trunks: list[str]) -> list[int]:
+def find_heads(trunks: list[str]) -> list[int]:
     """Return the row of each word's head, -1 for a root; `trunks` are the drawn lines without the words."""
-    return [head_of(trunks, row) for row in range(len(trunks))]
+    return [find_head(trunks, row) for row in range(len(trunks))]
 
 
-def head_of(trunks: list[str], row: int) -> int:
+def find_head(trunks: list[str], row: int) -> int:
     column = len(trunks[row]) - 1
     while column >= 0 and trunks[row][column] not in "╭╰├ ":
         column -= 1  # along the line, through the word's own bar and under crossing bars

@@ -128,7 +128,7 @@ def make_slots_model(seed=0, degree=3, *, scores=1, vectors=40, slots=4, values=
     )
 
 
-def rows_like(model, seed=0, count=10, extra_columns=3):
+def make_rows_for(model, seed=0, count=10, extra_columns=3):
     """Return rows for a model of slots: support vectors, random rows, a full row, and rows of real values."""
     rng = np.random.default_rng(seed)
     width = model.n_features + extra_columns

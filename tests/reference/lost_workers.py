@@ -19,7 +19,7 @@ def kill_a_worker(
             nonlocal calls
             calls += 1
             if calls == after:
-                os.kill(process_of(client, self._cluster.places[1]), signal_number)
+                os.kill(find_process(client, self._cluster.places[1]), signal_number)
             return method(self, *arguments)
 
         return wrapped
@@ -27,7 +27,7 @@ def kill_a_worker(
     return wrap
 
 
-def process_of(client: Any, worker: str) -> int:
+def find_process(client: Any, worker: str) -> int:
     """Return the process of a worker."""
     return int(client.run(os.getpid, workers=[worker])[worker])
 

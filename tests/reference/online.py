@@ -7,7 +7,7 @@ from itertools import combinations, takewhile
 
 import numpy as np
 
-from reference.arc_eager import LEFT_ARC, RIGHT_ARC, SHIFT, State, beginning, costs, finished, step
+from reference.arc_eager import LEFT_ARC, RIGHT_ARC, SHIFT, State, costs, finished, start_beam, step
 from reference.conjunctions import number
 
 MASK = 2**64 - 1
@@ -159,7 +159,7 @@ class Trainer:
             lambda part, row: self.moves[part].scores(row),
             lambda part, row: self.arcs[part].scores(row),
         )
-        free = correct = beginning(len(sentence))
+        free = correct = start_beam(len(sentence))
         max_lead = -np.inf
         while not finished(free) or not finished(correct):
             free = step(self.frame, sentence, free, self.beam, scores)

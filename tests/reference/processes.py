@@ -23,7 +23,7 @@ def run_python(program: str, *arguments: object, **settings: Any) -> subprocess.
     return subprocess.run(command, capture_output=True, text=True, **limits, **settings)  # noqa: PLW1510
 
 
-def output_of(program: str, *arguments: object) -> str:
+def run_program(program: str, *arguments: object) -> str:
     """Return the output of a program that succeeds."""
     done = run_python(program, *arguments)
     assert done.returncode == 0, done.stderr

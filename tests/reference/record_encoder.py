@@ -23,7 +23,7 @@ def kind_of(name: str, values: Any) -> str:
     kinds = set(map(type, values)) - {type(None)}
     if any(issubclass(kind, float) for kind in kinds):  # NaN does not determine the kind
         kinds = {type(value) for value in values if not is_missing(value)}
-    if kinds and all(dates.moment_of(value) for value in values if not is_missing(value)):
+    if kinds and all(dates.parse_moment(value) for value in values if not is_missing(value)):
         return "date"
     if all(issubclass(kind, (int, float, np.number)) for kind in kinds):
         return "category" if all(issubclass(kind, bool) for kind in kinds) else "binned"

@@ -50,7 +50,7 @@ def vast_kernel_model(classes, *, vectors=3, features=200, degree=3):
     )
 
 
-def with_vast_model(chunker, path, **size):
+def write_vast_model(chunker, path, **size):
     """Write the chunker's file with another model inside."""
     kind, arrays, settings = chunker.model_.to_container()
     classes = np.arange(len(arrays["classes"]))
@@ -59,7 +59,7 @@ def with_vast_model(chunker, path, **size):
     container.write(path, kind, other_arrays | model_arrays, settings | model | {"engine": "expanded"})
 
 
-def with_zeros(parser, path, keys=60_000, scores=16_000):
+def write_zeros(parser, path, keys=60_000, scores=16_000):
     """Write the parser's file with moves decided by packed weights: `keys` times `scores` zeros."""
     kind, arrays, settings = parser.model_.to_container()
     settings["parts"]["moves.0"]["settings"]["classes"] = {"dtype": "<i8", "values": list(range(scores))}

@@ -40,7 +40,7 @@ def treebank_with_text(times: int = 12, *, without: str = "", comments: bool = T
         if comments:
             lines += ["# newpar"] if number % 4 == 0 else []
             lines.append(f"# text = {text_of(sentence).strip()}")
-        lines += [*lines_of(sentence, without), ""]
+        lines += [*write_lines(sentence, without), ""]
     return read_conllu(io.BytesIO("\n".join([*lines, ""]).encode()), trees=True)
 
 
@@ -57,7 +57,7 @@ def text_of(sentence) -> str:
     return "".join(form + words[-1][-1] for form, words in tokens_of(sentence))
 
 
-def lines_of(sentence, without: str):
+def write_lines(sentence, without: str):
     number = 0
     for token, words in tokens_of(sentence):
         if len(words) > 1:

@@ -31,11 +31,16 @@ def test_lines_join_engines_that_differ_only_in_their_trie():
 
 
 def test_only_engines_that_no_other_beats_are_labelled():
-    def measured(nbytes: int, microseconds: float) -> Candidate:
+    def make_candidate(nbytes: int, microseconds: float) -> Candidate:
         return Candidate("expanded", nbytes=nbytes, microseconds=microseconds)
 
-    smallest, between, slow, fastest = measured(1, 9.0), measured(3, 5.0), measured(4, 6.0), measured(5, 1.0)
-    assert search_plot.find_frontier([fastest, slow, between, smallest, measured(5, 2.0)]) == [
+    smallest, between, slow, fastest = (
+        make_candidate(1, 9.0),
+        make_candidate(3, 5.0),
+        make_candidate(4, 6.0),
+        make_candidate(5, 1.0),
+    )
+    assert search_plot.find_frontier([fastest, slow, between, smallest, make_candidate(5, 2.0)]) == [
         smallest,
         between,
         fastest,
@@ -43,16 +48,18 @@ def test_only_engines_that_no_other_beats_are_labelled():
     assert search_plot.find_frontier([]) == []
 
 
-def setting(mean: float, **parameters: object) -> dict[str, object]:
+def make_setting(mean: float, **parameters: object) -> dict[str, object]:
     return {**parameters, "measures": {"accuracy": {"mean": mean, "std": 0.1}}}
 
 
 def test_lines_join_settings_that_differ_in_one_parameter():
-    settings = [setting(0.5, degree=d, C=c) for c in (1.0, 0.1) for d in (1, 2)]
+    settings = [make_setting(0.5, degree=d, C=c) for c in (1.0, 0.1) for d in (1, 2)]
     result = group_lines(["degree", "C"], "C", settings)
     assert [words for words, _ in result] == ["degree 1", "degree 2"]
     assert [[tuning["C"] for tuning in line] for _, line in result] == [[0.1, 1.0]] * 2
-    words = group_lines(["loss"], "loss", [setting(0.5, loss="hinge"), setting(0.6, loss="squared_hinge")])
+    words = group_lines(
+        ["loss"], "loss", [make_setting(0.5, loss="hinge"), make_setting(0.6, loss="squared_hinge")]
+    )
     assert [[tuning["loss"] for tuning in line] for _, line in words] == [["hinge", "squared_hinge"]]
 
 
@@ -60,9 +67,9 @@ def test_lines_join_settings_that_differ_in_one_parameter():
 @pytest.mark.parametrize(
     ("parameters", "settings"),
     [
-        (["C", "degree"], [setting(0.5, C=c, degree=d) for c in (0.1, 10.0) for d in (1, 2)]),
-        (["loss"], [setting(0.5, loss="hinge"), setting(0.6, loss="squared_hinge")]),
-        ([], [setting(0.5, C=1.0)]),
+        (["C", "degree"], [make_setting(0.5, C=c, degree=d) for c in (0.1, 10.0) for d in (1, 2)]),
+        (["loss"], [make_setting(0.5, loss="hinge"), make_setting(0.6, loss="squared_hinge")]),
+        ([], [make_setting(0.5, C=1.0)]),
     ],
 )
 def test_every_tuning_can_be_drawn(tmp_path, parameters, settings):

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.skipif(
 
 
 @pytest.fixture(scope="module")
-def ranked():
+def ranked_data():
     generator = np.random.default_rng(0)
     X = generator.random((120, 5)).round(2)
     y = np.digitize(X @ np.arange(5) + 0.5 * generator.normal(size=120), [3, 5, 7])
@@ -29,8 +29,8 @@ def ranked():
     return RankSVM(C=1).fit(X, y, qid=qid), X, y, qid
 
 
-def test_a_report_of_rankings(ranked):
-    model, X, y, qid = ranked
+def test_a_report_of_rankings(ranked_data):
+    model, X, y, qid = ranked_data
     ranking_report = model.report(X, y, qid=qid)
     measures = {measure.name: measure for measure in ranking_report.measures["RankSVM"]}
     scores = model.decision_function(X)
@@ -53,16 +53,16 @@ def test_a_report_of_rankings(ranked):
     assert page.loads == []
 
 
-def test_rankings_side_by_side_and_without_groups(ranked):
-    model, X, y, qid = ranked
+def test_rankings_side_by_side_and_without_groups(ranked_data):
+    model, X, y, qid = ranked_data
     other_model = RankSVM(C=1e-4).fit(X, y, qid=qid)
     assert "Differences to a" in report({"a": model, "b": other_model}, X, y, qid=qid).html()
     without_groups = model.report(X, y).measures["RankSVM"]
     assert np.isnan([measure.low for measure in without_groups]).all()  # a single query cannot be resampled
 
 
-def test_labels_that_are_no_grades(ranked):
-    model, X, y, qid = ranked
+def test_labels_that_are_no_grades(ranked_data):
+    model, X, y, qid = ranked_data
     words = Page(model.report(X, y - 2, qid=qid).html()).texts["p"]
     assert any("Labels are not grades" in word for word in words)
     with pytest.raises(ValueError, match="labels of a ranking are numbers"):

@@ -159,7 +159,7 @@ def test_kernels_that_are_no_sums_over_nodes(method):
 # --- If all examples are drawn, it is a cutting-plane method ----------------------------------------
 
 
-def regularised(K, fit_intercept):
+def add_intercept_constant(K, fit_intercept):
     """Return the kernel matrix, plus 1 for the constant feature of a regularised intercept."""
     return K + 1.0 if fit_intercept else K
 
@@ -174,7 +174,7 @@ def test_all_examples_in_every_sample(fit_intercept, C):
         forest, y, C=C, fit_intercept=fit_intercept, sample_size=80, epsilon=epsilon, max_rounds=1000
     )
     assert result["converged"]
-    K = regularised(TreeKernel()(forest), fit_intercept)
+    K = add_intercept_constant(TreeKernel()(forest), fit_intercept)
     _, optimum = solve_dual(K, signs, np.full(80, C), "hinge", gap=1e-6)
     allowed = 80 * C * epsilon
     assert optimum - 1.05 * allowed <= result["dual_objective"] <= optimum * (1 + 1e-6)
@@ -206,7 +206,7 @@ def test_cuts_are_below_the_problem(seed, rows, C, kind, fit_intercept):
         epsilon=1e-2,
         max_rounds=300,
     )
-    K = regularised(TreeKernel(kind)(forest), fit_intercept)
+    K = add_intercept_constant(TreeKernel(kind)(forest), fit_intercept)
     _, optimum = solve_dual(K, 2.0 * y - 1, np.full(rows, C), "hinge", gap=1e-5)
     assert result["dual_objective"] <= optimum * (1 + 1e-5)
     assert result["converged"]

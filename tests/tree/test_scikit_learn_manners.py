@@ -35,7 +35,7 @@ ESTIMATORS = [TreeSVC(), TreeSVC("ptk", solver="sampled", random_state=0, sample
 every_solver = pytest.mark.parametrize("estimator", ESTIMATORS, ids=["exact", "sampled"])
 
 
-def state_of(estimator):
+def predict_texts(estimator):
     """Return the predictions of a fitted estimator, in a comparable form."""
     return estimator.decision_function(TEXTS).tolist()
 
@@ -98,11 +98,11 @@ def test_fitting_gives_itself_and_attributes(estimator):
 @every_solver
 def test_fitting_again_starts_from_scratch(estimator):
     clf = clone(estimator).fit(TEXTS, NAMES)
-    expected = state_of(clf)
-    assert state_of(clf.fit(TEXTS, NAMES)) == expected
+    expected = predict_texts(clf)
+    assert predict_texts(clf.fit(TEXTS, NAMES)) == expected
     clf.fit(TEXTS[:40], np.arange(40) % 3)
     assert clf.classes_.tolist() == [0, 1, 2]
-    assert state_of(clf.fit(TEXTS, NAMES)) == expected
+    assert predict_texts(clf.fit(TEXTS, NAMES)) == expected
 
 
 @every_solver
@@ -166,9 +166,9 @@ def test_tables_are_refused_as_trees(X):
 
 def test_columns_of_tables_are_accepted_as_trees():
     column = pd.Series(TEXTS, index=np.arange(90)[::-1])
-    expected = state_of(TreeSVC().fit(TEXTS, LABELS))
+    expected = predict_texts(TreeSVC().fit(TEXTS, LABELS))
     for X in (column, np.array(TEXTS), np.array(TEXTS, object), tuple(TEXTS)):
-        assert state_of(TreeSVC().fit(X, LABELS)) == expected
+        assert predict_texts(TreeSVC().fit(X, LABELS)) == expected
 
 
 # --- Answers ----------------------------------------------------------------------------------------
@@ -189,7 +189,7 @@ def test_scores_do_not_depend_on_the_other_trees(estimator):
 def test_pickles(estimator):
     clf = clone(estimator).fit(TEXTS, LABELS)
     for protocol in (2, pickle.HIGHEST_PROTOCOL):
-        assert state_of(pickle.loads(pickle.dumps(clf, protocol))) == state_of(clf)
+        assert predict_texts(pickle.loads(pickle.dumps(clf, protocol))) == predict_texts(clf)
     assert pickle.loads(pickle.dumps(estimator)).get_params() == estimator.get_params()
     transformer = pickle.loads(pickle.dumps(TreeKernel().fit(TEXTS[:10])))
     assert np.array_equal(transformer.transform(TEXTS), TreeKernel().fit(TEXTS[:10]).transform(TEXTS))
@@ -197,12 +197,12 @@ def test_pickles(estimator):
 
 def test_weights_of_zero_and_one():
     unweighted = TreeSVC(tol=1e-5).fit(TEXTS, LABELS)
-    assert state_of(TreeSVC(tol=1e-5).fit(TEXTS, LABELS, np.ones(90))) == state_of(unweighted)
+    assert predict_texts(TreeSVC(tol=1e-5).fit(TEXTS, LABELS, np.ones(90))) == predict_texts(unweighted)
     weights = np.r_[np.ones(60), np.zeros(30)]
     fewer = TreeSVC(tol=1e-5).fit(TEXTS[:60], LABELS[:60])
     zeros = TreeSVC(tol=1e-5).fit(TEXTS, LABELS, weights)
     assert zeros.objective_ == pytest.approx(fewer.objective_, rel=2e-5)
-    np.testing.assert_allclose(state_of(zeros), state_of(fewer), atol=0.02)
+    np.testing.assert_allclose(predict_texts(zeros), predict_texts(fewer), atol=0.02)
 
 
 def test_classes_of_weight_zero_are_left_out():
@@ -273,7 +273,7 @@ def test_a_pipeline():
 def test_a_kernel_matrix_for_another_learner():
     pipeline = make_pipeline(TreeKernel(), SVC(kernel="precomputed", tol=1e-6)).fit(TEXTS, NAMES)
     ours = TreeSVC(tol=1e-5).fit(TEXTS, NAMES)
-    np.testing.assert_allclose(pipeline.decision_function(TEXTS), state_of(ours), atol=0.02)
+    np.testing.assert_allclose(pipeline.decision_function(TEXTS), predict_texts(ours), atol=0.02)
     grid = {"treekernel__decay": [0.1, 0.4], "treekernel__kernel": ["sst", "ptk"], "svc__C": [0.1, 10.0]}
     search = GridSearchCV(pipeline, grid, cv=FOLDS, error_score="raise").fit(TEXTS, NAMES)
     assert search.score(TEXTS, NAMES) > 0.85

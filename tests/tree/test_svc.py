@@ -26,7 +26,7 @@ every_kernel = pytest.mark.parametrize("kind", KINDS)
 TIGHT = 1e-5
 
 
-def kernel_of(clf):
+def make_kernel(clf):
     return TreeKernel(clf.kernel, decay=clf.decay, width_decay=clf.width_decay, normalize=clf.normalize)
 
 
@@ -51,7 +51,7 @@ def check_certificate(clf, X, y, costs):
     """Check the primal objective and the lower bound of a learner by plain sums over its model."""
     model = clf.to_model()
     coefficients = model.coefficients[:, 0]
-    K = kernel_of(clf)(model.support)
+    K = make_kernel(clf)(model.support)
     squared = coefficients @ K @ coefficients
     signs = np.where(y == clf.classes_[1], 1.0, -1.0)
     primal = 0.5 * squared + costs @ hinge(signs, clf.decision_function(X))
@@ -73,17 +73,17 @@ def check_certificate(clf, X, y, costs):
 def test_objective_equals_that_of_libsvm(kind, C, normalize):
     texts, y = make_problem(1, 150)
     clf = TreeSVC(kind, C=C, normalize=normalize, tol=TIGHT).fit(texts, y)
-    peer, primal, dual = libsvm(kernel_of(clf)(texts), y, C=C)
+    peer, primal, dual = libsvm(make_kernel(clf)(texts), y, C=C)
     assert dual * (1 - 1e-9) <= check_certificate(clf, texts, y, np.full(150, C)) <= primal * (1 + TIGHT)
     assert primal == pytest.approx(dual, rel=1e-4)
     assert clf.objective_ == pytest.approx(dual, rel=1e-4)
     test_texts, _ = make_problem(2, 60)
-    margins = peer.decision_function(kernel_of(clf)(test_texts, texts))
+    margins = peer.decision_function(make_kernel(clf)(test_texts, texts))
     scores = clf.decision_function(test_texts)
     np.testing.assert_allclose(scores, margins, atol=0.02)
     clear = np.abs(margins) > 0.02
     assert np.array_equal(
-        clf.predict(test_texts)[clear], peer.predict(kernel_of(clf)(test_texts, texts))[clear]
+        clf.predict(test_texts)[clear], peer.predict(make_kernel(clf)(test_texts, texts))[clear]
     )
 
 
@@ -130,11 +130,13 @@ def test_without_an_intercept(kind):
     clf = TreeSVC(kind, C=2.0, fit_intercept=False, tol=TIGHT).fit(texts, y)
     check_certificate(clf, texts, y, np.full(40, 2.0))
     coefficients, optimum = solve_dual(
-        kernel_of(clf)(texts), 2.0 * y - 1, np.full(40, 2.0), "hinge", gap=1e-7
+        make_kernel(clf)(texts), 2.0 * y - 1, np.full(40, 2.0), "hinge", gap=1e-7
     )
     assert clf.objective_ == pytest.approx(optimum, rel=1e-5)
     assert clf.model_.intercept.tolist() == [0.0]
-    np.testing.assert_allclose(clf.decision_function(texts), kernel_of(clf)(texts) @ coefficients, atol=0.02)
+    np.testing.assert_allclose(
+        clf.decision_function(texts), make_kernel(clf)(texts) @ coefficients, atol=0.02
+    )
 
 
 @pytest.mark.parametrize("class_weight", [None, {0: 0.5, 1: 4.0}, {1: 3.0}, "balanced"], ids=str)
@@ -148,7 +150,7 @@ def test_weights_have_the_effect_of_libsvms(class_weight, weighted):
         counts = np.bincount(y, weights)
         factors = dict(enumerate(counts.sum() / (2 * counts)))
     some = weights > 0
-    K = kernel_of(clf)(Forest(texts)[some])
+    K = make_kernel(clf)(Forest(texts)[some])
     _, primal, dual = libsvm(K, y[some], sample_weight=weights[some], class_weight=factors)
     assert dual * (1 - 1e-9) <= clf.objective_ <= primal * (1 + TIGHT)
     assert clf.objective_ == pytest.approx(dual, rel=1e-4)
@@ -182,7 +184,7 @@ def test_conflicting_labels():
     texts, y = ["(A b)", "(A b)", "(C d)", "(C d)"], np.array([0, 1, 0, 1])
     clf = TreeSVC(tol=TIGHT).fit(texts, y, [1.0, 2.0, 2.0, 1.0])
     assert check_certificate(clf, texts, y, np.array([1.0, 2.0, 2.0, 1.0])) == pytest.approx(
-        libsvm(kernel_of(clf)(texts), y, sample_weight=np.array([1.0, 2.0, 2.0, 1.0]))[2], rel=1e-4
+        libsvm(make_kernel(clf)(texts), y, sample_weight=np.array([1.0, 2.0, 2.0, 1.0]))[2], rel=1e-4
     )
 
 
@@ -290,7 +292,7 @@ def test_the_working_set_grows():
     clf = TreeSVC(C=0.2, tol=1e-4, n_jobs=2).fit(forest, y)
     check_certificate(clf, forest, y, np.full(2500, 0.2))
     assert clf.n_iter_ > 1
-    _, primal, dual = libsvm(kernel_of(clf)(forest), y, C=0.2)
+    _, primal, dual = libsvm(make_kernel(clf)(forest), y, C=0.2)
     assert dual * (1 - 1e-9) <= clf.objective_ <= primal * (1 + 1e-4)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
-from reference.processes import check_interrupt, needs_sigint, output_of
+from reference.processes import check_interrupt, needs_sigint, run_program
 from reference.tree_examples import make_problem
 from unkernel import Forest, FormatError, TreeSVC
 
@@ -176,7 +176,7 @@ def test_kernels_that_overflow_while_they_are_normalised():
 @pytest.mark.hostile
 @pytest.mark.skipif(sys.platform != "linux", reason="limits memory as Linux does")
 def test_a_deep_tree_takes_little_memory():
-    output_of("""
+    run_program("""
         import resource
         from pathlib import Path
         from unkernel import TreeSVC

@@ -17,7 +17,7 @@ import pytest
 import zstandard
 from scipy import sparse
 
-from reference.processes import output_of
+from reference.processes import run_program
 from reference.row_damage import damage_bytes, damage_footer, sign_footer, split_footer
 from unkernel._core import pack_rows
 from unkernel.data import read_svmlight, write_svmlight
@@ -43,7 +43,7 @@ def svm(tmp_path):
     return path
 
 
-def in_memory(X, *, zero_based=False):
+def pack_in_memory(X, *, zero_based=False):
     """Return the rows packed in memory, with the column numbers that the file has."""
     first_index = 0 if zero_based else 1
     rows = CsrRows(
@@ -64,7 +64,7 @@ def assert_same_passes(stored, expected):
         )
 
 
-def names_in(folder):
+def list_names(folder):
     return sorted(path.name for path in folder.iterdir())
 
 
@@ -79,11 +79,11 @@ def test_equals_rows_in_memory(tmp_path, monkeypatch, binary, zero_based):
     write_svmlight(tmp_path / "a.svm", X, y, zero_based=zero_based)
     for _ in range(2):  # built, then reused
         rows = open_rows(tmp_path / "a.svm")
-        assert_same_passes(rows.store, in_memory(X, zero_based=zero_based))
+        assert_same_passes(rows.store, pack_in_memory(X, zero_based=zero_based))
         np.testing.assert_array_equal(rows.y, y)
         assert rows.qid is None and rows.zero_based == zero_based and rows.n_features == X.shape[1]
         assert rows.path == tmp_path / "a.svm.rows" and rows.sources == (tmp_path / "a.svm",)
-    assert names_in(tmp_path) == ["a.svm", "a.svm.rows"]
+    assert list_names(tmp_path) == ["a.svm", "a.svm.rows"]
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ def test_compressed_sources(svm, compress):
     svm.write_bytes(compress(svm.read_bytes()))
     reports = []
     rows = open_rows(svm, on_progress=lambda fraction, count: reports.append((fraction, count)))
-    assert_same_passes(rows.store, in_memory(expected.X))
+    assert_same_passes(rows.store, pack_in_memory(expected.X))
     assert reports[-1] == (1.0, 3000)
 
 
@@ -106,7 +106,7 @@ def test_several_files_are_one_data_set(tmp_path):
         write_svmlight(tmp_path / name, X[part], y[part], qid=qid[part])
     names = [tmp_path / name for name in ("b-1.svm", "a-2.svm.gz", "c-3.svm")]
     rows = open_rows(names, cache=tmp_path / "all")
-    assert_same_passes(rows.store, in_memory(X))
+    assert_same_passes(rows.store, pack_in_memory(X))
     np.testing.assert_array_equal(rows.qid, qid)
     for _ in range(2):  # the cache matches the pattern, too
         actual = open_rows(str(tmp_path / "*"))
@@ -138,17 +138,17 @@ def test_n_features_can_exceed_the_largest_index(svm):
 # --- Rebuilding ---------------------------------------------------------------------------------------
 
 
-def made_anew(*arguments, **options):
+def is_packed_again(*arguments, **options):
     calls = []
     open_rows(*arguments, on_progress=lambda *call: calls.append(call), **options)
     return bool(calls)
 
 
 def test_the_packed_file_is_built_once(svm):
-    assert made_anew(svm)
-    assert not made_anew(svm)
-    assert not made_anew([svm], n_features=100, n_jobs=2)
-    assert made_anew(svm, cache=svm.with_name("other"))
+    assert is_packed_again(svm)
+    assert not is_packed_again(svm)
+    assert not is_packed_again([svm], n_features=100, n_jobs=2)
+    assert is_packed_again(svm, cache=svm.with_name("other"))
 
 
 def test_the_packed_file_is_rebuilt_when_a_source_changes(svm):
@@ -160,21 +160,21 @@ def test_the_packed_file_is_rebuilt_when_a_source_changes(svm):
     svm.write_bytes(svm.read_bytes().replace(b"\n7 3:1", b"\n8 3:1"))
     os.utime(svm, ns=(status.st_atime_ns, status.st_mtime_ns + 1))
     assert open_rows(svm).y[-1] == 8
-    assert made_anew([svm, svm], cache=f"{svm}.rows")
+    assert is_packed_again([svm, svm], cache=f"{svm}.rows")
 
 
 def test_packed_files_with_rounded_values_are_rebuilt(svm):
     path = open_rows(svm).path
     body, footer = split_footer(path.read_bytes())
     path.write_bytes(sign_footer(body, footer | {"rounded": True}))
-    assert made_anew(svm)
-    assert not made_anew(svm)
+    assert is_packed_again(svm)
+    assert not is_packed_again(svm)
 
 
 def test_packed_files_of_another_version_are_rebuilt(svm):
     path = open_rows(svm).path
     path.write_bytes(b"unkernel rows 7\n" + path.read_bytes()[16:])
-    assert made_anew(svm)
+    assert is_packed_again(svm)
 
 
 def test_packed_rows_stay_readable_after_their_file_is_replaced(svm):
@@ -192,7 +192,7 @@ def test_sources_and_packed_rows_can_be_moved_together(svm, tmp_path):
     folder.mkdir()
     for path in (svm, svm.with_name("rows.svm.rows")):
         path.rename(folder / path.name)
-    assert not made_anew(folder / "rows.svm")
+    assert not is_packed_again(folder / "rows.svm")
 
 
 # --- Refused inputs ------------------------------------------------------------------------------------
@@ -213,7 +213,7 @@ def test_bad_sources(tmp_path, text, options, match):
     (tmp_path / "a").write_text(text)
     with pytest.raises(FormatError, match=match):
         open_rows(tmp_path / "a", **options)
-    assert names_in(tmp_path) == ["a"]
+    assert list_names(tmp_path) == ["a"]
 
 
 @pytest.mark.parametrize(("options", "match"), [({"n_features": 8}, "a:2"), ({"zero_based": False}, "a:3")])
@@ -287,10 +287,10 @@ def test_an_interrupted_build_leaves_no_files(svm, error, made_before):
     if made_before:
         open_rows(svm)
         svm.write_bytes(svm.read_bytes() * 2)
-    old_names = names_in(svm.parent)
+    old_names = list_names(svm.parent)
     with pytest.raises(error, match="cache=" if error is OSError else None):
         open_rows(svm, on_progress=fail_with(error))
-    assert names_in(svm.parent) == old_names
+    assert list_names(svm.parent) == old_names
     assert len(open_rows(svm).y) == (6000 if made_before else 3000)
 
 
@@ -307,9 +307,9 @@ except OSError as error:
 
 
 def test_files_that_exceed_a_limit_of_the_system_are_named(svm):
-    printed = output_of(LIMITED, svm)
+    printed = run_program(LIMITED, svm)
     assert "do not fit here" in printed and "cache=" in printed
-    assert names_in(svm.parent) == ["rows.svm"]
+    assert list_names(svm.parent) == ["rows.svm"]
 
 
 # --- Damage --------------------------------------------------------------------------------------------
@@ -426,7 +426,7 @@ def test_a_file_that_is_cut_in_the_middle_of_a_pass(tmp_path):
     """A file truncated at any moment gives the result or an error; a mapped file would crash the process."""
     source = tmp_path / "large.svm"
     write_svmlight(source, *random_rows(rows=60_000))
-    assert output_of(CUT_WHILE_READ, str(source), str(tmp_path / "cache.rows")).strip() == "survived"
+    assert run_program(CUT_WHILE_READ, str(source), str(tmp_path / "cache.rows")).strip() == "survived"
 
 
 def test_the_footer_is_as_documented(svm):

@@ -15,7 +15,7 @@ from unkernel.data import read_svmlight, read_svmlight_parts
 from unkernel.errors import FormatError
 
 
-def text_of(rows, *, queries=False, first=1):
+def write_text(rows, *, queries=False, first=1):
     rng = np.random.default_rng(rows)
     lines = []
     for i in range(rows):
@@ -38,7 +38,7 @@ def join_parts(parts):
 
 @given(st.integers(1, 60), st.integers(1, 2000), st.booleans(), st.integers(0, 1), st.integers(1, 3))
 def test_equals_the_whole_file(rows, part_bytes, queries, first, n_jobs):
-    text = text_of(rows, queries=queries, first=first)
+    text = write_text(rows, queries=queries, first=first)
     expected = read_svmlight(io.BytesIO(text))
     parts = list(read_svmlight_parts(io.BytesIO(text), part_bytes=part_bytes, n_jobs=n_jobs))
     X, y, qid = join_parts(parts)
@@ -55,7 +55,7 @@ def test_equals_the_whole_file(rows, part_bytes, queries, first, n_jobs):
 
 
 def test_parts_have_about_the_requested_size():
-    text = text_of(2000)
+    text = write_text(2000)
     parts = list(read_svmlight_parts(io.BytesIO(lzma.compress(text)), part_bytes=10_000))
     assert len(text) / 10_000 - 1 <= len(parts) <= len(text) / 10_000 + 1
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reference.drawings import heads_of
+from reference.drawings import find_heads
 from unkernel.data import ChunkCorpus, Treebank, read_bunsetsu
 from unkernel.data.text.drawing import draw_chunks, draw_svg, draw_text
 from unkernel.data.text.drawing._input import count_cells
@@ -91,7 +91,7 @@ def test_the_tree_can_be_read_off_the_picture(heads):
     drawing = draw_text(["w"] * len(heads), heads)
     assert "←" not in drawing
     trunks = [line.removesuffix(" w") for line in drawing.splitlines()]
-    assert [head + 1 for head in heads_of(trunks)] == heads
+    assert [head + 1 for head in find_heads(trunks)] == heads
 
 
 WORD = st.text(max_size=12)
@@ -161,7 +161,7 @@ def boxes(texts, size):
     ]
 
 
-def overlapping(box, other_boxes):
+def list_overlaps(box, other_boxes):
     return [
         other_box
         for other_box in other_boxes
@@ -190,7 +190,7 @@ def test_nothing_overlaps(heads, data):
     picture = Parsed(draw_svg(words, heads, labels))
     places = boxes(picture.labels, _LABEL_SIZE) + boxes(picture.words, _WORD_SIZE)
     for number, box in enumerate(places):
-        assert not overlapping(box, places[:number])
+        assert not list_overlaps(box, places[:number])
     for line, box in zip(picture.lines, boxes(picture.labels, _LABEL_SIZE), strict=True):
         legs = [piece[0] for piece in line if piece[0] == piece[2]]
         assert len(legs) == 1 or min(legs) + _CORNER < box[0] < box[2] < max(legs) - _CORNER  # a root has one
@@ -226,7 +226,7 @@ def test_labels_move_away_from_crossing_arcs():
     upright = [piece for line in picture.lines for piece in line if piece[0] == piece[2]]
     for text, x, y in picture.labels:
         if text != "root":
-            assert not overlapping(boxes([(text, x, y)], _LABEL_SIZE)[0], upright)
+            assert not list_overlaps(boxes([(text, x, y)], _LABEL_SIZE)[0], upright)
 
 
 @given(st.lists(WORD, min_size=1, max_size=5))

@@ -17,7 +17,7 @@ from unkernel import Forest, FormatError, read_trees
 from unkernel.data import read_conllu
 
 
-def vectors_of(line):
+def read_vectors(line):
     """Return the vectors of an example, by channel: entries by index from 1, or None."""
     return [
         {int(k) + 1: value for k, value in enumerate(channel.matrix.toarray()[0]) if value}
@@ -202,7 +202,7 @@ def test_vectors_as_svm_light_tk_reads_them(line, vectors):
     if vectors is None:
         assert read(line).X.vectors["0"].matrix.shape == (1, 2147483646)
     else:
-        assert vectors_of(line) == vectors
+        assert read_vectors(line) == vectors
 
 
 def test_empty_vectors_differ_from_missing_ones():

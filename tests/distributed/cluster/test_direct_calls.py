@@ -10,14 +10,16 @@ import pytest
 from unkernel.distributed.cluster.direct_calls import DirectCalls
 
 
-def where(number: int, dask_worker: Any = None) -> tuple[int, str]:
+def find_worker(number: int, dask_worker: Any = None) -> tuple[int, str]:
     if number < 0:
         raise ValueError("a negative number")
     return number, dask_worker.address
 
 
 def call_directly(client: Any, calls: DirectCalls, worker: str, number: int) -> Any:
-    answer = asyncio.run_coroutine_threadsafe(calls.run(worker, where, number), client.loop.asyncio_loop)
+    answer = asyncio.run_coroutine_threadsafe(
+        calls.run(worker, find_worker, number), client.loop.asyncio_loop
+    )
     return answer.result(timeout=60)
 
 

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from dask.distributed import Client, KilledWorker, LocalCluster
 
-from reference.lost_workers import continue_workers, process_of
+from reference.lost_workers import continue_workers, find_process
 from reference.patience import wait_for
 from unkernel.distributed import DaskCuttingPlaneSVC, DaskPolySVC, DaskRankSVM, DaskTreeSVC
 from unkernel.distributed.cluster import gathered_blocks, regroup, workers
@@ -85,7 +85,7 @@ def test_a_worker_that_is_killed_before_training(
     process_client: Any, data: Any, expected: dict[str, float], kind: str, phase: str
 ) -> None:
     def kill() -> None:
-        os.kill(process_of(process_client, min(process_client.nthreads())), signal.SIGKILL)
+        os.kill(find_process(process_client, min(process_client.nthreads())), signal.SIGKILL)
 
     with pytest.MonkeyPatch.context() as patch:
         for place, name in PHASES[phase]:
@@ -102,7 +102,7 @@ def test_a_worker_that_is_stopped_before_and_while_one_worker_works_alone(
     process_client: Any, data: Any, expected: dict[str, float], phase: tuple[Any, str]
 ) -> None:
     def stop() -> None:
-        os.kill(process_of(process_client, min(process_client.nthreads())), signal.SIGSTOP)
+        os.kill(find_process(process_client, min(process_client.nthreads())), signal.SIGSTOP)
 
     place, name = phase
     kind = "groups" if place is regroup else "polynomial"

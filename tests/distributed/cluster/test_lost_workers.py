@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from reference.lost_workers import continue_workers, kill_a_worker
-from reference.processes import output_of, run_python
+from reference.processes import run_program, run_python
 from unkernel import CuttingPlaneSVC, RankSVM
 from unkernel.distributed import DaskCuttingPlaneSVC, DaskRankSVM
 from unkernel.distributed.cluster import coordinator, part_placement, workers
@@ -202,7 +202,7 @@ INTERRUPTED = """
 
 
 def test_ctrl_c_stops() -> None:
-    assert "stopped" in output_of(INTERRUPTED)
+    assert "stopped" in run_program(INTERRUPTED)
 
 
 def test_errors_without_dask_say_what_to_install() -> None:

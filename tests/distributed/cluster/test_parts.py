@@ -36,7 +36,7 @@ def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(row_sources, "_LARGE_BLOCK_ENTRIES", 1)
 
 
-def in_blocks(data: Any, labels: Any, *beside: Any, count: int = 24) -> list[Any]:
+def make_delayed_blocks(data: Any, labels: Any, *beside: Any, count: int = 24) -> list[Any]:
     rows = np.array_split(np.arange(600), count)
     return [dask.delayed((data.X[part], labels[part], *(column[part] for column in beside))) for part in rows]
 
@@ -50,7 +50,7 @@ def test_several_parts_give_the_answer_of_one(
 ) -> None:
     monkeypatch.setattr(coordinator, "_MAX_BYTES_BY_CLIENT", by_client)
     learner = DaskCuttingPlaneSVC(0.03, tol=TOL, objective=objective, client=client)
-    blocks = in_blocks(data, data.binary)
+    blocks = make_delayed_blocks(data, data.binary)
     one_part = learner.fit(blocks)
     expected = {
         "parts": one_part.n_parts_,
@@ -71,9 +71,13 @@ def test_rankings_in_several_parts(
 ) -> None:
     monkeypatch.setattr("unkernel.distributed.cutplane.risks._MAX_SCORED_ROWS", 0)
     group_columns = [data.groups] if grouped else []
-    several = DaskRankSVM(0.03, tol=TOL, client=client).fit(in_blocks(data, data.ranks, *group_columns))
+    several = DaskRankSVM(0.03, tol=TOL, client=client).fit(
+        make_delayed_blocks(data, data.ranks, *group_columns)
+    )
     monkeypatch.setattr(DaskRankSVM, "_max_parts_per_worker", 1)
-    one_part = DaskRankSVM(0.03, tol=TOL, client=client).fit(in_blocks(data, data.ranks, *group_columns))
+    one_part = DaskRankSVM(0.03, tol=TOL, client=client).fit(
+        make_delayed_blocks(data, data.ranks, *group_columns)
+    )
     assert (one_part.n_parts_, several.n_parts_) == (3, 12)
     assert several.objective_ == pytest.approx(one_part.objective_, rel=2 * TOL)
 
@@ -86,7 +90,7 @@ def test_rows_of_the_client_become_several_parts_if_they_are_many(
 
 def test_parts_with_weights_and_without_are_not_joined(client: Any, data: Any) -> None:
     weighted = [dask.delayed((data.X, data.binary, None, np.ones(600))) for _ in range(4)]
-    blocks = [*in_blocks(data, data.binary, count=8), *weighted]
+    blocks = [*make_delayed_blocks(data, data.binary, count=8), *weighted]
     ours = DaskCuttingPlaneSVC(0.03, tol=TOL, client=client).fit(blocks)
     assert ours.gap_ <= TOL
 
@@ -181,12 +185,14 @@ def test_a_worker_that_joins_gets_its_share(
         aim(self, weights)
 
     monkeypatch.setattr(GroupRisk, "aim", joining)
-    ours = DaskCuttingPlaneSVC(0.03, tol=TOL, client=client).fit(in_blocks(data, data.binary))
+    ours = DaskCuttingPlaneSVC(0.03, tol=TOL, client=client).fit(make_delayed_blocks(data, data.binary))
     places = clusters[-1].places
     assert sorted(places.count(worker) for worker in set(places)) == [2, 2]
     assert ours.traffic_["restored"] > 0
     assert ours.n_recoveries_ == 0
-    without_joining = DaskCuttingPlaneSVC(0.03, tol=TOL, client=client).fit(in_blocks(data, data.binary))
+    without_joining = DaskCuttingPlaneSVC(0.03, tol=TOL, client=client).fit(
+        make_delayed_blocks(data, data.binary)
+    )
     assert ours.objective_ == pytest.approx(without_joining.objective_, rel=2 * TOL)
 
 
@@ -200,7 +206,7 @@ def test_blocks_that_are_all_on_one_worker_are_shared(
         GroupRisk, "aim", lambda self, weights: (clusters.append(self._cluster), aim(self, weights))[1]
     )
     worker = min(client.nthreads())
-    blocks = client.compute(in_blocks(data, data.binary), workers=[worker])
+    blocks = client.compute(make_delayed_blocks(data, data.binary), workers=[worker])
     wait(blocks)
     ours = DaskCuttingPlaneSVC(0.03, tol=TOL, client=client).fit(blocks)
     places = clusters[-1].places

@@ -16,7 +16,7 @@ from scipy import sparse
 from sklearn.pipeline import make_pipeline
 
 import unkernel
-from reference.processes import output_of
+from reference.processes import run_program
 from unkernel import CuttingPlaneSVC, PolyLogisticRegression, PolySVC, RecordEncoder
 from unkernel.distributed.collections import scoring
 
@@ -189,4 +189,4 @@ def test_without_collections_dask_is_not_imported(classifiers: Any, tmp_path: Pa
         f"unkernel.load({str(tmp_path / 'model.uk')!r}).predict(numpy.zeros((2, 12)))\n"
         "print('dask' in sys.modules)"
     )
-    assert output_of(program).strip() == "False"
+    assert run_program(program).strip() == "False"

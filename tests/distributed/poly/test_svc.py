@@ -35,7 +35,7 @@ TOL = 1e-3
 
 
 @pytest.fixture(autouse=True)
-def _several_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
+def _train_in_several_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
     """Train in several rounds; by default, so few rows would be solved on one worker."""
     monkeypatch.setattr("unkernel.distributed.poly.cascade._MAX_ROWS_AT_ONCE", 0)
 
@@ -222,20 +222,20 @@ def test_progress_is_shown(client: Any, data: Any, capsys: pytest.CaptureFixture
 # --- Pieces ------------------------------------------------------------------------------------------------
 
 
-def part_of(X: Any, y: Any, weights: Any = None) -> PolyPart:
+def make_part(X: Any, y: Any, weights: Any = None) -> PolyPart:
     return PolyPart([make_block(X, y, None, weights)], PolyPacking(0, X.shape[1], np.unique(y), 1))
 
 
 def test_equal_rows_of_a_class_are_one() -> None:
     X, y = np.array([[1.0, 0], [0, 2], [1, 0], [1, 0], [0, 2]]), np.array([0, 1, 0, 1, 1])
-    result = part_of(X, y, np.array([1.0, 2, 3, 4, 0])).examples
+    result = make_part(X, y, np.array([1.0, 2, 3, 4, 0])).examples
     rows = zip(map(tuple, result.rows.toarray()), result.codes.tolist(), result.weights.tolist(), strict=True)
     assert set(rows) == {((1, 0), 0, 4), ((1, 0), 1, 4), ((0, 2), 1, 2)}
 
 
 def test_examples_are_sent_whole() -> None:
-    examples = part_of(np.eye(4), np.array([0, 1, 0, 1])).examples
-    weighted_examples = part_of(2 * np.eye(4), np.array([0, 1, 0, 1]), np.arange(4.0)).examples
+    examples = make_part(np.eye(4), np.array([0, 1, 0, 1])).examples
+    weighted_examples = make_part(2 * np.eye(4), np.array([0, 1, 0, 1]), np.arange(4.0)).examples
     sent = [examples.pack(np.array([0, 2], np.int32)), weighted_examples.pack(np.array([1], np.int32))]
     assert sent[0].values is None
     assert sent[0].weights is None
@@ -248,7 +248,7 @@ def test_examples_are_sent_whole() -> None:
 
 def test_a_sample_has_all_classes() -> None:
     X, y = make_problem(0, rows=200, features=9, classes=4)
-    part = part_of(X, y)
+    part = make_part(X, y)
     places = sample_places(part, 10)
     counts = np.bincount(part.examples.codes[places])
     np.testing.assert_array_equal(counts, np.ceil(np.bincount(part.examples.codes) / 10))
@@ -257,7 +257,7 @@ def test_a_sample_has_all_classes() -> None:
 def test_moments_of_parts_are_those_of_all_rows() -> None:
     X, y = make_problem(1, rows=60, features=5, binary=False)
     weights = np.random.default_rng(0).integers(0, 3, 60).astype(float)
-    parts = [part_of(X[rows], y[rows], weights[rows]).moments for rows in (slice(0, 10), slice(10, 60))]
+    parts = [make_part(X[rows], y[rows], weights[rows]).moments for rows in (slice(0, 10), slice(10, 60))]
     repeated = np.repeat(X, weights.astype(int), axis=0)
     assert Moments.merge(parts).variance(5) == pytest.approx(repeated.var(), rel=1e-12)
 

@@ -13,7 +13,7 @@ import pytest
 from sklearn.base import clone
 
 from reference.lost_workers import kill_a_worker
-from reference.processes import output_of
+from reference.processes import run_program
 from unkernel import Forest, TreeSVC, compile
 from unkernel._core import kernel_matrix
 from unkernel.distributed import DaskTreeSVC
@@ -377,4 +377,4 @@ INTERRUPTED = """
 @pytest.mark.hostile
 @pytest.mark.parametrize("solver", ["exact", "sampled"])
 def test_ctrl_c_stops(solver: str) -> None:
-    assert "stopped" in output_of(INTERRUPTED.replace("SOLVER", repr(solver)))
+    assert "stopped" in run_program(INTERRUPTED.replace("SOLVER", repr(solver)))

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reference import golden
-from reference.processes import output_of
+from reference.processes import run_program
 from reference.small_models import (
     LIBLINEAR,
     LIBSVM,
@@ -90,7 +90,7 @@ def test_the_other_kernels_of_svmlight(path):
     assert (read_model(path).kernel.name, read_model(path).kernel.gamma) == ("sigmoid", 0.5)
 
 
-def without(content, key):
+def drop_lines(content, key):
     lines = content.splitlines(keepends=True)
     assert any(line.startswith(key) for line in lines)
     return b"".join(line for line in lines if not line.startswith(key))
@@ -111,12 +111,12 @@ LIBSVM_NEEDED = [
 
 @pytest.mark.parametrize("key", [*LIBSVM_NEEDED[1:], "nr_sv", "probA", "probB"])
 def test_a_missing_line_of_libsvm(key, path):
-    check_refused(path, without(LIBSVM, key.encode()), f"no line '{key}'", 0)
+    check_refused(path, drop_lines(LIBSVM, key.encode()), f"no line '{key}'", 0)
 
 
 @pytest.mark.parametrize("key", ["nr_class", "label", "nr_feature", "bias"])
 def test_a_missing_line_of_liblinear(key, path):
-    check_refused(path, without(LIBLINEAR, key.encode()), f"no line '{key}'", 0)
+    check_refused(path, drop_lines(LIBLINEAR, key.encode()), f"no line '{key}'", 0)
 
 
 def test_opal_with_a_fitted_sigmoid(path):
@@ -445,7 +445,7 @@ def test_claimed_sizes_are_not_allocated(tmp_path):
             except unkernel.FormatError:
                 print(path.name)
     """
-    printed = output_of(program, tmp_path)
+    printed = run_program(program, tmp_path)
     assert printed.split() == sorted(claims)
 
 

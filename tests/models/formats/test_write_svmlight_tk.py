@@ -44,10 +44,10 @@ def test_written_models_are_read_back(name, tmp_path):
     theirs, ours = (path.read_bytes().splitlines() for path in (model_path(name), tmp_path / "model"))
     assert len(ours) == len(theirs)
     if model.kernel.combination != "vectors":
-        assert list(map(trees_of, ours[21:])) == list(map(trees_of, theirs[21:]))
+        assert list(map(list_trees, ours[21:])) == list(map(list_trees, theirs[21:]))
 
 
-def trees_of(line):
+def list_trees(line):
     """Return the written trees of a support vector, without empty ones at the end."""
     trees = [tree.strip() for tree in line.partition(b"|ET|")[0].split(b"|BT|")[1:]]
     while trees and not trees[-1]:
@@ -158,11 +158,11 @@ def one_tree(**changes):
     return dataclasses.replace(make_model(Forest(["(A b)"]), [1.0]), **changes)
 
 
-def of_word(word):
+def make_word_model(word):
     return make_model(Forest([Preorder(["NN", word], [1, 0])]), [1.0])
 
 
-def with_vectors(vectors, **kernel):
+def make_vector_model(vectors, **kernel):
     return make_model(Forest(["(A b)"], vectors=vectors), [1.0], combination="sum", **kernel)
 
 
@@ -185,18 +185,18 @@ REFUSED = {
         ),
         "classes -1 and 1",
     ),
-    "blank in a label": (lambda: of_word("New York"), "label 'New York'"),
-    "bracket in a label": (lambda: of_word("("), r"label '\('"),
-    "mark in a label": (lambda: of_word("|BT|"), r"label '\|BT\|'"),
-    "empty word": (lambda: of_word(""), "label ''"),
+    "blank in a label": (lambda: make_word_model("New York"), "label 'New York'"),
+    "bracket in a label": (lambda: make_word_model("("), r"label '\('"),
+    "mark in a label": (lambda: make_word_model("|BT|"), r"label '\|BT\|'"),
+    "empty word": (lambda: make_word_model(""), "label ''"),
     "names of trees": (
         lambda: make_model(Forest({"grct": ["(A b)"], "lct": ["(C d)"]}), [1.0]),
         "the names grct, lct",
     ),
-    "names of vectors": (lambda: with_vectors({"a": [[1.0]], "b": [[1.0]]}), "the names a, b"),
+    "names of vectors": (lambda: make_vector_model({"a": [[1.0]], "b": [[1.0]]}), "the names a, b"),
     "a second vector without a first": (second_vector_alone, "none before it"),
     "rbf, normalised": (
-        lambda: with_vectors([[1.0]], vector=Kernel("rbf"), normalize_vectors=True),
+        lambda: make_vector_model([[1.0]], vector=Kernel("rbf"), normalize_vectors=True),
         "rbf kernel with normalised vectors",
     ),
 }

@@ -31,7 +31,7 @@ def parser():
     return ArcEagerParser(clusters=CLUSTERS, **QUICK).fit(BANK)
 
 
-def with_clusters_as_lemmas(bank):
+def replace_lemmas(bank):
     names = ("forms", "upos", "heads", "deprels")
     forms, upos, heads, deprels = ([getattr(sentence, name) for sentence in bank] for name in names)
     cluster_names = [
@@ -44,14 +44,14 @@ def test_clusters_give_the_same_parser_as_a_column_of_clusters(tmp_path):
     """In the twin, a column of the treebank contains the clusters, and templates read this column."""
     (tmp_path / "own.txt").write_text(TEMPLATES)
     (tmp_path / "lemmas.txt").write_text(TEMPLATES + LEMMAS_FOR_CLUSTERS)
-    bank = with_clusters_as_lemmas(BANK)
+    bank = replace_lemmas(BANK)
     fast = ArcEagerParser(clusters=CLUSTERS, templates=tmp_path / "own.txt", **QUICK).fit(bank)
     slow = ArcEagerParser(templates=tmp_path / "lemmas.txt", **QUICK).fit(bank)
     assert fast.n_features_ == slow.n_features_
     for part, slow_part in zip(fast.parts_.values(), slow.parts_.values(), strict=True):
         assert part.model.keys.tolist() == slow_part.model.keys.tolist()
         assert part.model.weights.tolist() == slow_part.model.weights.tolist()
-    new = with_clusters_as_lemmas(
+    new = replace_lemmas(
         Treebank.from_words(
             [["Cats", "SEE", "it"], ["dogs", "bark"]],
             [["NOUN", "VERB", "PRON"], ["NOUN", "VERB"]],

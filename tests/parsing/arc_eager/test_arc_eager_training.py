@@ -44,7 +44,7 @@ def word_pairs(tmp_path):
     return path
 
 
-def weights_of(parser):
+def list_weights(parser):
     """Return classes, columns and weights of all classifiers. Their engines depend on the clock."""
     models = [part and part.model for part in parser.move_classifiers_ + parser.label_classifiers_]
     fields = ("classes", "columns", "keys", "weights", "intercept")
@@ -52,7 +52,7 @@ def weights_of(parser):
 
 
 def have_equal_weights(parser, other):
-    return parser.labels_ == other.labels_ and weights_of(parser) == weights_of(other)
+    return parser.labels_ == other.labels_ and list_weights(parser) == list_weights(other)
 
 
 # --- Learnable patterns -----------------------------------------------------------------------------

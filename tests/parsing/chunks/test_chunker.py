@@ -70,7 +70,7 @@ CORPUS = make_corpus()
 TEST = make_corpus(40, seed=1)
 
 
-def tags_in(corpus: ChunkCorpus) -> list[list[str]]:
+def list_tags(corpus: ChunkCorpus) -> list[list[str]]:
     return [sentence.tags for sentence in corpus]
 
 
@@ -132,13 +132,13 @@ def test_a_beam_revises_decisions_that_the_next_word_refutes(tmp_path):
     words = [["x", "q"]] * 3 + [["x", "p"]] * 2
     corpus = ChunkCorpus.from_words(words, tags=[["O", "O"]] * 3 + [["B-X", "I-X"]] * 2)
     model = Chunker(learner="logistic", C=100, templates=tmp_path / "templates").fit(corpus).model_
-    tags = [tags_in(replace(model, beam=beam).parse([["x", "p"]]))[0] for beam in (1, 2)]
+    tags = [list_tags(replace(model, beam=beam).parse([["x", "p"]]))[0] for beam in (1, 2)]
     assert tags == [["O", "O"], ["B-X", "I-X"]]
 
 
 def test_parts_of_speech_are_optional():
     """Without parts of speech, the default templates are those of words."""
-    words = ChunkCorpus.from_words([s.words for s in CORPUS], tags=tags_in(CORPUS))
+    words = ChunkCorpus.from_words([s.words for s in CORPUS], tags=list_tags(CORPUS))
     chunker = Chunker().fit(words)
     assert chunker.model_.templates == read_templates("words", _TEMPLATES)[0]
     assert chunker.model_.templates == Chunker(templates="words").fit(CORPUS).model_.templates
@@ -169,7 +169,7 @@ def test_any_words_get_valid_tags(given_words, scheme):
     pos = [[tag for _, tag in sentence] for sentence in given_words]
     parsed = chunker.parse(words, tags=pos)
     assert [s.words for s in parsed] == words
-    assert all(valid(tags, "IOB2") for tags in tags_in(parsed))
+    assert all(valid(tags, "IOB2") for tags in list_tags(parsed))
 
 
 _CHUNKERS: dict[str, Chunker] = {}
@@ -202,7 +202,7 @@ def test_two_tags_are_a_binary_decision(words_only):
     )
     chunker = Chunker(templates=words_only).fit(corpus)
     assert chunker.classes_.tolist() == ["O", "B-X"]
-    assert tags_in(chunker.parse(corpus)) == tags_in(corpus)
+    assert list_tags(chunker.parse(corpus)) == list_tags(corpus)
 
 
 def test_tags_do_not_depend_on_the_number_of_threads(chunker):

@@ -65,7 +65,7 @@ def tokenizer():
     return Tokenizer(epochs=4).fit(BANK)
 
 
-def tokens_of(bank):
+def list_tokens(bank):
     return [[word.form for word in sentence] for sentence in bank]
 
 
@@ -91,13 +91,13 @@ def test_multiword_tokens_are_ranges_with_their_words(tokenizer):
 
 
 def test_unknown_multiword_tokens_are_split_by_their_endings(tokenizer):
-    assert tokens_of(tokenizer.tokenize("He hasn't. HE DIDN'T."))[0][1:3] == ["has", "n't"]
-    assert tokens_of(tokenizer.tokenize("HE HASN'T SEEN."))[0][1:3] == ["HAS", "N'T"]
+    assert list_tokens(tokenizer.tokenize("He hasn't. HE DIDN'T."))[0][1:3] == ["has", "n't"]
+    assert list_tokens(tokenizer.tokenize("HE HASN'T SEEN."))[0][1:3] == ["HAS", "N'T"]
 
 
 def test_blank_lines_end_sentences_and_begin_paragraphs(tokenizer):
     bank = tokenizer.tokenize("They saw\n\nthe dog\n \t\nthe tail")
-    assert tokens_of(bank) == [["They", "saw"], ["the", "dog"], ["the", "tail"]]
+    assert list_tokens(bank) == [["They", "saw"], ["the", "dog"], ["the", "tail"]]
     assert all("newpar" in sentence.metadata for sentence in bank)
 
 
@@ -135,7 +135,7 @@ def test_the_text_comment_gives_blanks_that_misc_lacks():
     lines = ["# text = ab.", *(f"{k}\t{form}" + "\t_" * 8 for k, form in enumerate(["ab", "."], 1)), ""]
     bank = read_conllu(make_file(lines * 9))
     tokenizer = Tokenizer(epochs=2, min_count=1).fit(bank)
-    assert tokens_of(tokenizer.tokenize("ab."))[0] == ["ab", "."]
+    assert list_tokens(tokenizer.tokenize("ab."))[0] == ["ab", "."]
 
 
 def test_words_count_where_the_text_contradicts_them(tmp_path):
@@ -164,7 +164,7 @@ def test_languages_without_blanks_between_words():
         lines.append("")
     bank = read_conllu(make_file(lines))
     tokenizer = Tokenizer(epochs=6).fit(bank)
-    assert tokens_of(tokenizer.tokenize("他喜欢猫。猫看狗。")) == [
+    assert list_tokens(tokenizer.tokenize("他喜欢猫。猫看狗。")) == [
         ["他", "喜欢", "猫", "。"],
         ["猫", "看", "狗", "。"],
     ]
@@ -175,7 +175,7 @@ def test_words_with_blanks_inside():
     for number in ("1 000", "2 500", "7 000") * 9:
         lines += [f"{k}\t{form}" + "\t_" * 8 for k, form in enumerate(["about", number, "dogs"], 1)] + [""]
     tokenizer = Tokenizer(epochs=6).fit(read_conllu(make_file(lines)))
-    assert tokens_of(tokenizer.tokenize("about 7 500 dogs"))[0] == ["about", "7 500", "dogs"]
+    assert list_tokens(tokenizer.tokenize("about 7 500 dogs"))[0] == ["about", "7 500", "dogs"]
     bank = tokenizer.tokenize("about 7\t500 dogs")  # a form cannot contain a tab
     assert "7" in bank[0].forms
     assert original_text(bank) == "about 7\t500 dogs"
@@ -253,7 +253,7 @@ def test_threads_do_not_matter(tokenizer):
 def test_a_long_line_is_split_like_its_sentences(tokenizer):
     """Equal sentences are split equally, also at the ends of blocks of the character window."""
     sentence = "They didn't see Mr. Smith's (U.S.) dog! "
-    forms = tokens_of(tokenizer.tokenize(sentence * 3000))
+    forms = list_tokens(tokenizer.tokenize(sentence * 3000))
     assert len({tuple(sentence) for sentence in forms[1:-1]}) == 1
 
 
@@ -357,4 +357,4 @@ def test_the_best_epoch_on_dev_is_kept_and_measured():
 
 
 def test_combining_marks_belong_to_the_character_before_them(tokenizer):
-    assert tokens_of(tokenizer.tokenize("the to\u0302\u0323 tail"))[0][1] == "to\u0302\u0323"
+    assert list_tokens(tokenizer.tokenize("the to\u0302\u0323 tail"))[0][1] == "to\u0302\u0323"
