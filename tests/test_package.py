@@ -30,7 +30,7 @@ PUBLIC = {
 }
 
 
-def test_version_is_that_of_the_metadata() -> None:
+def test_the_version_equals_the_metadata() -> None:
     assert unkernel.__version__ == importlib.metadata.version("unkernel")
 
 

@@ -93,7 +93,7 @@ def test_names_of_rooms_above_are_found_in_strings(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("path", LAZY, ids=lambda path: str(path.parent.relative_to(SOURCE.parent)))
-def test_lazy_names_are_those_that_type_checkers_see(path):
+def test_type_checkers_see_all_lazy_names(path):
     """Each name is imported under TYPE_CHECKING, is in ``__all__``, and gives the same object."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     (guarded,) = [node for node in tree.body if isinstance(node, ast.If)]

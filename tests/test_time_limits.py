@@ -71,7 +71,7 @@ def test_the_earlier_end_counts(tokenizer):
         tokenizer.tokenize("They bark")
 
 
-def test_a_limit_is_that_of_a_thread(tokenizer):
+def test_a_limit_applies_to_its_thread(tokenizer):
     result = []
     with TimeLimit(EXPIRED_SECONDS):
         thread = threading.Thread(target=lambda: result.append(tokenizer.tokenize("They bark")[0].forms))

@@ -363,7 +363,7 @@ def test_docstrings_that_lack_something(value: Callable[[int], int], codes: list
     assert sorted(line.split()[1] for line in messages) == codes
 
 
-def test_members_of_a_class_are_those_of_the_package() -> None:
+def test_only_members_defined_in_the_package_are_checked() -> None:
     pytest.importorskip("numpydoc")
     check = tool("check_docstrings")
     names = [where.rpartition(".")[2] for where, _ in check.members(PolySVC)]

@@ -43,7 +43,7 @@ def test_records_as_a_function_of_frames(fast, tmp_path):
     assert function.metadata.signature.inputs.input_names() == ["age", "job", "member"]
 
 
-def test_a_saved_folder_has_no_pickle_and_predicts_the_same(fast, tmp_path):
+def test_a_saved_folder_has_no_pickle_and_predicts_like_the_model(fast, tmp_path):
     flavour.save_model(fast, tmp_path / "model")
     names = {path.name for path in (tmp_path / "model").iterdir()}
     assert names == {"MLmodel", "model.uk", "requirements.txt", "python_env.yaml"}

@@ -22,7 +22,7 @@ def read_words(name: str) -> str:
     return "\n".join("".join(text.itertext()) for text in root.iter("{http://www.w3.org/2000/svg}text"))
 
 
-def test_latencies_are_those_of_the_benchmarks():
+def test_latencies_equal_the_benchmark_results():
     latency, drawing = import_module("latency"), import_module("drawing")
     shown = read_words("latency").splitlines()
     panels = latency.panels()

@@ -62,7 +62,7 @@ def test_targets_are_complete(tables_data, loaded):
                 assert np.isfinite(y).all() and y.std() > 0
 
 
-def test_parts_are_the_same_each_time(tables_data, loaded):
+def test_splits_do_not_change_between_calls(tables_data, loaded):
     for name in OF_SCIKIT_LEARN:
         again = tables_data.TABLES[name].load()
         pd.testing.assert_frame_equal(again.test, loaded[name].test)
@@ -99,7 +99,7 @@ def test_categories_are_strings_that_are_not_texts(tables_data):
     assert set(train["flag"]) == {0, 1} and set(train["job"]) == {"a", None}
 
 
-def test_words_of_a_question_are_those_of_its_tree(tables_data):
+def test_words_of_a_question_equal_the_leaves_of_its_tree(tables_data):
     tree = "(ROOT (SBARQ (WHNP (WP What))(SQ (VBZ is)(NP (NN love)))(. ?)))"
     assert tables_data._WORD_OF_TREE.findall(tree) == ["What", "is", "love", "?"]
 
@@ -149,7 +149,7 @@ def test_contenders_are_judged_by_the_same_measures(houses, kind):
     assert seen >= 4
 
 
-def test_categories_of_boosters_are_those_of_training(tables_data):
+def test_boosters_keep_the_categories_of_training(tables_data):
     import tables_contenders
 
     train = pd.DataFrame({"n": [1.0, 2.0, np.nan, 4.0], "c": ["a", "a", "b", "d"]})

@@ -62,7 +62,7 @@ def test_each_file_gets_the_output_of_a_separate_command(
     assert contents(tmp_path / "out") == contents(tmp_path / "alone")
 
 
-def test_workers_give_the_same_output(run, models, texts, tmp_path) -> None:
+def test_output_does_not_depend_on_the_workers(run, models, texts, tmp_path) -> None:
     pytest.importorskip("distributed")
     command = ["parse", models["trees"], texts / "*.conllu", "-q"]
     assert run(*command, "-o", tmp_path / "out", "--dask", "local", "--jobs", 2).code == 0

@@ -203,7 +203,7 @@ def test_a_trie_is_grown_from_sentences(run, tmp_path):
         assert reason in run(*arguments, *options).error()
 
 
-def test_defaults_are_those_of_the_parser_classes(run, bank, tmp_path):
+def test_defaults_equal_the_defaults_of_the_parser_classes(run, bank, tmp_path):
     assert run("train", "parser", bank, "-o", tmp_path / "m.uk", "-q").code == 0
     assert ArcEagerParser.load(tmp_path / "m.uk").get_params() == ArcEagerParser().get_params()
 

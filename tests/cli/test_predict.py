@@ -11,7 +11,7 @@ import pytest
 from unkernel import PolySVC, load, read_model, read_svmlight, write_svmlight
 
 
-def test_predictions_are_those_of_polysvc(run, train_file, test_file, model_file, tmp_path):
+def test_predictions_equal_the_predictions_of_polysvc(run, train_file, test_file, model_file, tmp_path):
     X, y = read_svmlight(train_file)
     test = read_svmlight(test_file, n_features=X.shape[1])
     expected = PolySVC(C=10, random_state=0).fit(X, y.astype(int))
@@ -136,7 +136,7 @@ def test_classes_that_are_words(run, tmp_path):
         "liblinear-svr",
     ],
 )
-def test_predictions_equal_those_of_other_programs(run, golden, tmp_path, name):
+def test_predictions_equal_the_golden_margins(run, golden, tmp_path, name):
     kind = "multi" if "multi" in name or "svr" in name else "binary"
     rows, out = golden / f"{kind}.test.svm", tmp_path / "p.txt"
     expected = np.loadtxt(golden / f"{name}.margins")
@@ -260,7 +260,7 @@ def test_index_0_is_a_feature_for_models_of_other_programs(run, kernel, tmp_path
     np.testing.assert_allclose(result, read_model(tmp_path / "m").scores(rows)[:, 0], rtol=1e-12)
 
 
-def test_cached_answers_are_the_same(run, test_file, model_file, tmp_path):
+def test_cached_answers_equal_computed_answers(run, test_file, model_file, tmp_path):
     rows = tmp_path / "rows.svm"
     rows.write_text(test_file.read_text() * 3)
     run("predict", model_file, rows, "-o", tmp_path / "plain.txt", "--scores")

@@ -57,7 +57,7 @@ def test_each_file_gets_the_output_of_a_separate_command(run, model, parts, tmp_
     assert contents(tmp_path / "out") == predict_one_by_one(run, model, parts, tmp_path / "alone")
 
 
-def test_workers_give_the_same_output(run, model, parts, tmp_path):
+def test_output_does_not_depend_on_the_workers(run, model, parts, tmp_path):
     pytest.importorskip("distributed")
     command = ["predict", model, parts / "part-*.csv", "-o", tmp_path / "out", "--scores"]
     result = run(*command, "--dask", "local", "--jobs", 2, "--json")
@@ -286,7 +286,7 @@ def test_a_link_to_no_file_is_named(run, model, parts, tmp_path):
     assert not (tmp_path / "out").exists()
 
 
-def test_formats_of_answers_are_those_of_the_files(run, model, parts, tmp_path):
+def test_answers_have_the_format_of_the_files(run, model, parts, tmp_path):
     (parts / "b.tab").write_text("age\tjob\tmember\n30\tclerk\ttrue\n")
     (parts / "c.TSV.gz").write_bytes(gzip.compress(b"age\tjob\tmember\n30\tclerk\ttrue\n"))
     (parts / "d.ndjson").write_text('{"age": 30, "job": "clerk", "member": true}\n')

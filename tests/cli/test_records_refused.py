@@ -292,7 +292,7 @@ def test_a_quotation_mark_that_is_never_closed(run, people_model, tmp_path):
     assert not (tmp_path / "a.csv").exists()
 
 
-def test_kinds_of_columns_are_those_of_all_records(run, tmp_path):
+def test_kinds_of_columns_are_inferred_from_all_records(run, tmp_path):
     path = tmp_path / "odd.jsonl"
     records = [{"a": k if k != 123 else "n/a", "y": k % 2} for k in range(300)]
     path.write_text("".join(json.dumps(record) + "\n" for record in records))

@@ -97,7 +97,7 @@ def test_compile_replaces_the_threshold(run, loans, tmp_path):
     assert unkernel.load(second).decision.threshold == Threshold(0.2)
 
 
-def test_rows_have_a_threshold_too(run, loans, tmp_path):
+def test_models_of_rows_have_a_threshold_like_models_of_records(run, loans, tmp_path):
     model = tmp_path / "rows.uk"
     trained = run(
         "train", "logistic", loans / "rows.svm", "-o", model, "--threshold", "0.8", "--cv", "2", "--json"

@@ -25,7 +25,7 @@ from unkernel.cli.quality import CLASS_MEASURES
 from unkernel.cli.terminal.progress import share_done
 
 
-def test_the_model_is_the_one_that_polysvc_makes(run, train_file, tmp_path):
+def test_the_model_equals_the_model_of_polysvc(run, train_file, tmp_path):
     path = tmp_path / "model.uk"
     result = run(
         "train",

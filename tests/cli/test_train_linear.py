@@ -12,7 +12,7 @@ from unkernel import CuttingPlaneSVC, __version__, load, read_svmlight, write_sv
 OF_TWO_CLASSES = ("positive_class", "precision", "recall", "f1", "roc_area")
 
 
-def test_the_model_is_the_one_that_the_estimator_makes(run, linear_files, tmp_path):
+def test_the_model_equals_the_model_of_the_estimator(run, linear_files, tmp_path):
     data, test = linear_files
     options = ["--C", "0.5", "--loss", "squared_hinge", "--no-intercept", "--test", test]
     output = run("train", "linear", data, "-o", tmp_path / "m.uk", *options, "--json").json

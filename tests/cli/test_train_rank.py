@@ -24,7 +24,7 @@ def fit_same_estimator(trained, rank_files) -> RankSVM:
     return learner.fit_thresholds(data.X, data.y) if trained["thresholds"] else learner
 
 
-def test_the_model_is_the_one_that_the_estimator_makes(trained, rank_files):
+def test_the_model_equals_the_model_of_the_estimator(trained, rank_files):
     expected = fit_same_estimator(trained, rank_files)
     data, tests = map(read_svmlight, rank_files)
     assert trained["objective"] == expected.objective_

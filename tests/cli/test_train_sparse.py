@@ -22,7 +22,7 @@ def three_classes(tmp_path):
     return path
 
 
-def test_the_sparse_svm_is_that_of_polysvc(run, train_file, tmp_path):
+def test_the_sparse_svm_equals_the_model_of_polysvc(run, train_file, tmp_path):
     path = tmp_path / "model.uk"
     options = ["--penalty", "l1", "--loss", "squared_hinge", "--C", "0.5", "--gamma", "1"]
     output = run("train", "poly", train_file, "-o", path, *options, "--json").json
@@ -35,7 +35,7 @@ def test_the_sparse_svm_is_that_of_polysvc(run, train_file, tmp_path):
 
 
 @pytest.mark.parametrize("penalty", ["l1", "l2", "elasticnet"])
-def test_the_log_linear_model_is_that_of_the_estimator(run, three_classes, tmp_path, penalty):
+def test_the_log_linear_model_equals_the_model_of_the_estimator(run, three_classes, tmp_path, penalty):
     path = tmp_path / "model.uk"
     options = ["--degree", "3", "--penalty", penalty, "--C", "0.3"]
     options += ["--l1-ratio", "0.7"] if penalty == "elasticnet" else []
@@ -52,7 +52,7 @@ def test_the_log_linear_model_is_that_of_the_estimator(run, three_classes, tmp_p
     np.testing.assert_array_equal(load(path).predict_proba(X), expected.predict_proba(X))
 
 
-def test_the_penalty_defaults_to_that_of_the_estimator(run, train_file, tmp_path):
+def test_the_penalty_defaults_to_the_penalty_of_the_estimator(run, train_file, tmp_path):
     output = run("train", "logistic", train_file, "-o", tmp_path / "m.uk", "--json").json
     assert output["penalty"] == "l1"
     assert run("train", "poly", train_file, "-o", tmp_path / "m.uk", "--json").json["penalty"] == "l2"
@@ -156,6 +156,6 @@ def test_labels_that_are_no_classes(run, tmp_path, model, text, reason):
 
 
 @pytest.mark.parametrize("estimator", [PolySVC, PolyLogisticRegression])
-def test_the_choices_are_those_of_the_estimators(estimator):
+def test_options_offer_the_choices_of_the_estimators(estimator):
     (penalty,) = (option for option in derive_options(estimator) if option.name == "penalty")
     assert {choice.value for choice in penalty.kind} == estimator._parameter_constraints["penalty"][0].options

@@ -47,7 +47,7 @@ def test_classes_are_found_and_the_model_is_the_estimators(run: Any, people: Pat
     assert "accuracy" in run("evaluate", model, people).out
 
 
-def test_class_weights_are_those_of_the_estimator(run: Any, people: Path, tmp_path: Path) -> None:
+def test_class_weights_equal_the_weights_of_the_estimator(run: Any, people: Path, tmp_path: Path) -> None:
     table = pd.read_csv(people)
     records = table[["job", "age"]]
     model = tmp_path / "weighted.uk"

@@ -309,7 +309,7 @@ def test_progress(run, tree_files, tmp_path):
     assert result.err.splitlines()[:3] == [f"reading {tree_files[0]}", f"reading {tree_files[1]}", "training"]
 
 
-def test_the_options_are_those_of_the_estimator(run, monkeypatch):
+def test_the_options_equal_the_parameters_of_the_estimator(run, monkeypatch):
     kinds = {option.name: option.kind for option in derive_options(TreeSVC)}
     assert {name.value for name in kinds["kernel"]} == set(TREE_KERNELS)
     assert {name.value for name in kinds["tree_pairing"]} == set(PAIRINGS)

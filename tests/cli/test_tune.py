@@ -79,7 +79,7 @@ def test_settings_are_grouped_into_paths_of_ascending_cost():
     assert group_paths(settings, warm=False) == [[setting] for setting in settings]
 
 
-def test_cross_validation_equals_that_of_scikit_learn(run, train_file):
+def test_cross_validation_equals_scikit_learn(run, train_file):
     """With a single value of C there are no warm starts, so the measures are exactly scikit-learn's."""
     output = run("tune", "poly", train_file, "--degree", "1,2", "--C", "0.5", "--cv", "4", "--json").json
     X, y = read_svmlight(train_file)

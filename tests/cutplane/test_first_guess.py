@@ -81,7 +81,7 @@ def test_the_guess_counts_its_passes(problem):
     assert with_guess["bound"] > without_guess["bound"]
 
 
-def test_any_number_of_threads_gives_the_same(problem):
+def test_the_result_does_not_depend_on_the_number_of_threads(problem):
     expected, _ = train_by_cuts(problem, squared=False, intercept=1.0)
     for threads in (2, 3, 7):
         result, _ = train_by_cuts(problem, squared=False, intercept=1.0, threads=threads)

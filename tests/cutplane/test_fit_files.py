@@ -116,7 +116,7 @@ def test_labels_are_not_given_with_files(svm):
             RankSVM().fit(path, *arguments)
 
 
-def test_groups_are_those_of_the_file(tmp_path):
+def test_groups_equal_the_queries_of_the_file(tmp_path):
     X, y = make_rows(classes=4)
     qid = np.random.default_rng(1).integers(0, 30, len(y)) * 1000
     write_svmlight(tmp_path / "rows.svm", X, y, qid=qid)

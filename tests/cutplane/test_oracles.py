@@ -158,7 +158,7 @@ def at(start, target, step):
 @pytest.mark.parametrize("kind", KINDS)
 @few_examples(10, print_blob=True)
 @given(st.data())
-def test_cuts_equal_those_of_the_twin(kind, data):
+def test_cuts_equal_cuts_of_the_twin(kind, data):
     case = data.draw(cases(kind))
     start, target = (data.draw(draw_scores(case, QUARTERS)) for _ in range(2))
     step = data.draw(STEPS)
@@ -171,7 +171,7 @@ def test_cuts_equal_those_of_the_twin(kind, data):
 @pytest.mark.parametrize("kind", KINDS)
 @few_examples(10, print_blob=True)
 @given(st.data())
-def test_cuts_at_extreme_scores_equal_those_of_the_twin(kind, data):
+def test_cuts_at_extreme_scores_equal_cuts_of_the_twin(kind, data):
     """Huge and tiny scores, and scores next to the margin: risks lose digits by cancellation, cuts do not."""
     values = EXTREMES + LARGE + (HUGE if kind != "squared_hinge" else [])
     case = data.draw(cases(kind))
@@ -378,7 +378,7 @@ def test_threads_do_not_change_a_bit(kind):
             assert np.array_equal(c_together, c)
 
 
-def test_margins_of_many_rows_equal_those_of_the_twin():
+def test_margins_of_many_rows_equal_the_twin():
     """There are more rows than one partial sum holds."""
     rng = np.random.default_rng(9)
     case = margin_case(rng.normal(size=40_000), squared=True)
@@ -439,7 +439,7 @@ def test_cuts_from_bins_are_within_the_allowed_distance(ranks, spread):
 
 @few_examples(10, print_blob=True)
 @given(st.data())
-def test_counted_pairs_equal_those_of_the_twin(data):
+def test_counted_pairs_equal_pairs_of_the_twin(data):
     drawn_ranking = data.draw(rankings())
     core, pairs = ranking(*drawn_ranking)
     values = QUARTERS | st.sampled_from(EXTREMES + LARGE + HUGE)

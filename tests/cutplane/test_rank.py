@@ -38,7 +38,7 @@ def test_passes_the_estimator_checks_of_scikit_learn(estimator, check):
 @pytest.mark.parametrize("groups", [0, 3])
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("pair_weight", [None, {(3, 1): 5.0, (2, 1): 0.5}], ids=["plain", "by class"])
-def test_objective_equals_that_of_listed_pairs(groups, weighted, pair_weight):
+def test_objective_equals_the_sum_over_listed_pairs(groups, weighted, pair_weight):
     X, y, qid = make_ranking(1, groups=groups)
     weights = np.random.default_rng(2).choice([0.0, 0.5, 1.0, 3.0], len(y)) if weighted else None
     ranker = RankSVM(C=0.3, pair_weight=pair_weight, **EXACT).fit(X, y, qid, weights)

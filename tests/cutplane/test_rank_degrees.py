@@ -51,7 +51,7 @@ def duplicate_rows(arrays, count):
 
 @parametrize_pairs(weighted=[False, True], make=[make_ranking, make_binary_ranking], degree=[2, 3])
 @pytest.mark.parametrize("pair_weight", ["uniform", {(2, 1): 5.0}], ids=["uniform", "by class"])
-def test_objective_equals_that_of_listed_pairs(degree, make, pair_weight, weighted):
+def test_objective_equals_the_sum_over_listed_pairs(degree, make, pair_weight, weighted):
     X, y, qid = duplicate_rows(make(1, groups=3), 10)
     weights = np.random.default_rng(2).choice([0.0, 0.5, 1.0, 3.0], len(y)) if weighted else None
     ranker = RankSVM(C=0.3, degree=degree, pair_weight=pair_weight, **MAP, **EXACT).fit(X, y, qid, weights)
@@ -173,7 +173,7 @@ def test_rows_without_information_warn():
 
 @pytest.mark.parametrize("degree", [2, 3])
 @pytest.mark.parametrize("make", [make_ranking, make_binary_ranking])
-def test_models_answer_the_same_everywhere(degree, make, tmp_path):
+def test_saved_compiled_and_pickled_models_give_equal_scores(degree, make, tmp_path):
     X, y, qid = make(5, rows=200, groups=10)
     ranker = RankSVM(degree=degree).fit(X, y, qid)
     model = ranker.to_model()
@@ -232,7 +232,7 @@ def test_heaviest_and_explain_name_conjunctions():
 # --- Warm starts and checkpoints -----------------------------------------------------------------------
 
 
-def test_a_path_is_the_same_as_one_fit_after_the_other():
+def test_a_path_equals_one_fit_after_the_other():
     X, y, qid = make_ranking(9, rows=200, groups=10)
     for ranker in RankSVM(degree=2, tol=1e-6, gamma=0.3).path(X, y, [0.01, 0.1, 1.0], qid):
         separate = RankSVM(C=ranker.C, degree=2, tol=1e-6, gamma=0.3).fit(X, y, qid)

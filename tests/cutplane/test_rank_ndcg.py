@@ -23,7 +23,7 @@ def small_groups(seed, *, rows=30, weighted=False):
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-def test_objective_equals_that_of_listed_pairs(weighted):
+def test_objective_equals_the_sum_over_listed_pairs(weighted):
     X, y, qid, weights = small_groups(1, weighted=weighted)
     ranker = RankSVM(C=0.3, pair_weight="ndcg", **EXACT).fit(X, y, qid, weights)
     pairs, total = listed_pairs(y, qid, weights, "ndcg")
@@ -58,7 +58,7 @@ def test_all_rows_as_one_group_are_one_query():
     assert np.array_equal(ungrouped.coef_, grouped.coef_)
 
 
-def test_two_labels_in_one_group_weigh_the_same():
+def test_two_labels_in_one_group_have_equal_pair_weights():
     """All pairs have the same NDCG weight, which scaling makes 1: the model is that of uniform weights."""
     X, y, _ = make_ranking(3, labels=(0, 1))
     by_ndcg = RankSVM(pair_weight="ndcg", **EXACT).fit(X, y)

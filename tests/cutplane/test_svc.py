@@ -69,7 +69,7 @@ def check_against(clf, peer, X, signs, costs, *, problem=0):
     ids=["none", "1", "5"],
 )
 @pytest.mark.parametrize("weighted", [False, True])
-def test_objective_equals_that_of_liblinear(solver, loss, intercept, weighted):
+def test_objective_equals_the_objective_of_liblinear(solver, loss, intercept, weighted):
     X, y = make_problem(1)
     weights = np.random.default_rng(5).choice([0.0, 0.5, 1.0, 3.0], len(y)) if weighted else None
     options = {"C": 0.3, "loss": loss} | intercept

@@ -40,7 +40,7 @@ def test_measures_are_optimised(objective):
     ("objective", "fit_intercept"),
     [("f1", True), ("f1", False), ("break_even", False), ("precision_at_k", False), ("roc_area", False)],
 )
-def test_reported_objectives_equal_those_of_the_weights(objective, fit_intercept):
+def test_reported_objectives_equal_objectives_of_the_weights(objective, fit_intercept):
     X, y = make_problem(6, rows=10, features=3)
     y[:2] = [0, 1]
     options = {"objective": objective, "k": 3, "fit_intercept": fit_intercept}
@@ -69,7 +69,7 @@ def test_reported_objectives_equal_those_of_the_weights(objective, fit_intercept
 @pytest.mark.parametrize(
     ("objective", "above"), [("roc_area", 150), ("break_even", 150), ("precision_at_k", 149)]
 )
-def test_the_number_of_positive_predictions_is_that_of_positive_labels(objective, above):
+def test_the_intercept_sets_the_number_of_positive_predictions(objective, above):
     X, y = imbalanced_problem()
     learner = CuttingPlaneSVC(C=0.1, objective=objective, k=149, tol=1e-2)
     assert y.sum() == 150

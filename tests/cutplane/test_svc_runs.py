@@ -39,7 +39,7 @@ def test_warm_start_takes_no_weights_that_do_not_fit():
 
 @pytest.mark.parametrize("options", [{}, {"loss": "squared_hinge"}, {"objective": "f1"}], ids=str)
 @pytest.mark.parametrize("classes", slow_after(1, [2, 3]))
-def test_a_path_is_that_of_separate_fits_for_fewer_passes(classes, options):
+def test_a_path_equals_separate_fits_with_fewer_passes(classes, options):
     X, y = large_problem(classes, rows=600)
     Cs = [0.05, 0.1, 0.2, 0.4, 0.8]
     learner = CuttingPlaneSVC(C=77, solver="cutting_plane", tol=1e-4, **options)

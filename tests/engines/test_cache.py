@@ -49,7 +49,7 @@ def test_there_is_no_cache_by_default():
 @every_engine
 @pytest.mark.parametrize("real", [False, True])
 @pytest.mark.parametrize("rows", [1, 3, 10, 1000])
-def test_answers_are_the_same_to_the_last_bit(engine, real, rows):
+def test_cached_answers_equal_computed_answers_to_the_last_bit(engine, real, rows):
     fast = FAST[engine]
     X = repeat_rows(rows_for(MODEL, real=real, count=50))
     for threads in (1, 2):

@@ -160,7 +160,7 @@ def test_all_array_formats_are_accepted():
         )
 
 
-def test_unsorted_and_repeated_entries_are_those_of_the_dense_matrix():
+def test_unsorted_and_repeated_entries_score_like_the_dense_matrix():
     model = make_model(4, degree=3, sets=False, n_features=6, used=6)
     # row 0: unsorted; row 1: column 2 twice; row 2: an entry that cancels out; row 3: a stored zero
     indices = np.array([5, 0, 3, 2, 4, 2, 1, 1, 0, 5])

@@ -136,7 +136,7 @@ def test_columns_of_only_one_side():
 
 
 @pytest.mark.parametrize("kernel", [Kernel("linear"), Kernel("rbf", gamma=0.5)])
-def test_features_with_names_are_compared_by_them(kernel):
+def test_named_features_are_compared_by_their_names(kernel):
     left, right = (read_trees(io.BytesIO(text.encode())).X for text in (
         "A |BV:v| x:1 z:2 |EV|\nB |BV:v| y:3 |EV|\n",
         "A |BV:v| y:5 x:7 new:1 |EV|\n",

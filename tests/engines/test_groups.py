@@ -60,7 +60,7 @@ def build_groups(model, features, sums=1e5, nbytes=4e6, **options):
     features=st.integers(1, 18),
     sums=st.sampled_from([1, 20, 300, 1e4]),
 )
-def test_states_are_those_of_the_support_vectors(seed, degree, features, sums):
+def test_states_equal_states_of_the_support_vectors(seed, degree, features, sums):
     model = make_slots_model(seed, degree)
     tables = build_groups(model, features, sums)
     rows = column_sets(model.support_vectors.toarray())

@@ -64,7 +64,7 @@ LEARNERS = {
 @pytest.mark.parametrize("name", LEARNERS)
 @few_examples(2)
 @given(seed=st.integers(0, 1000))
-def test_terms_are_those_of_the_slow_twin(name, scaled, seed):
+def test_terms_equal_the_slow_twin(name, scaled, seed):
     people = make_people(40, seed)
     y = [*make_labels(people)[:-2], "yes", "no"]
     options = {"kinds": {"age": "number"}} if scaled else {"n_bins": (2, 5)}

@@ -45,7 +45,7 @@ def test_coefficients_stand_for_the_whole_matrix() -> None:
 
 
 @pytest.mark.parametrize("share", [0.0, 0.75, 2.0])  # all, some or no features with one weight per pair
-def test_scores_are_those_of_the_kernel_sum(
+def test_scores_equal_the_kernel_sum(
     machine_and_rows: tuple[Any, Any], share: float, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     svc, X = machine_and_rows

@@ -62,7 +62,7 @@ def classifier_with_trie(model, rows=None, limit=50, nbytes=300, **options):
     nbytes=st.sampled_from([0, 200, 4e6]),
     rare=st.sampled_from([0, 4, 10**9]),
 )
-def test_nodes_are_those_of_the_dictionary(*, seed, degree, scores, limits, saving, nbytes, rare):
+def test_nodes_equal_the_entries_of_the_dictionary(*, seed, degree, scores, limits, saving, nbytes, rare):
     model = make_slots_model(seed, degree, scores=scores)
     tables = build_by_frequency(model, nbytes, rare_below=rare)
     engine = tables.engine()

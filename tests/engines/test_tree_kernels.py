@@ -65,7 +65,7 @@ def tree_kernel(options, n_jobs=1):
 @every_kernel
 @given(data=st.data(), a=LISTS, b=LISTS)
 @few
-def test_kernels_equal_those_of_the_twin(kind, data, a, b):
+def test_kernels_equal_the_twin(kind, data, a, b):
     options = data.draw(draw_options(kind))
     ours = tree_kernel(options)
     left, right = [text(tree) for tree in a], [text(tree) for tree in b]
@@ -126,7 +126,7 @@ def test_repeated_children_are_counted(kind):
 
 
 @every_kernel
-def test_trees_with_parts_unknown_to_the_other_side(kind):
+def test_kernels_of_trees_with_parts_of_only_one_side(kind):
     known = ["(S (A x) (B y))", "(S (A x))"]
     new = ["(S (A x) (New y))", "(New (A x))", "(S (A new) (B y))", "(New new)", "(S (A x) (B y) (C z))"]
     options = (kind, 0.4, 0.6, True)

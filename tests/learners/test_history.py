@@ -36,7 +36,7 @@ def fit_copy(learner, **parameters):
 
 
 @pytest.mark.parametrize("learner", LEARNERS, ids=str)
-def test_the_history_ends_with_the_solution_and_is_the_same_again(learner, tmp_path):
+def test_the_history_ends_with_the_solution_and_is_reproducible(learner, tmp_path):
     model = fit_copy(learner)
     history = model.history_
     assert (np.diff(history.passes) > 0).all()

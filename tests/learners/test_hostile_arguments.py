@@ -70,7 +70,7 @@ def test_class_weights_that_overflow_are_refused(learner, weight):
 
 
 @pytest.mark.parametrize("learner", [PolySVC, PolyLogisticRegression])
-def test_costs_times_weights(learner):
+def test_too_large_costs_times_weights_are_refused(learner):
     with pytest.raises(ValueError, match="C times the weights must be positive, and at most 1e20"):
         learner(C=1e15).fit(X, y, sample_weight=np.full(60, 1e15))
 
@@ -80,7 +80,7 @@ def test_costs_times_weights(learner):
 
 @pytest.mark.parametrize("missing_value", [None, np.nan, float("inf")])
 @pytest.mark.parametrize("learner", LEARNERS)
-def test_labels_that_are_missing(learner, missing_value):
+def test_missing_labels_are_refused(learner, missing_value):
     inputs, labels = examples(learner)
     labels = np.array(labels, object)
     labels[3] = missing_value
@@ -216,7 +216,7 @@ def test_all_valid_sparse_formats_are_accepted():
 
 
 @pytest.mark.parametrize("learner", LEARNERS)
-def test_a_file_is_the_same_for_any_number_of_threads(learner, tmp_path):
+def test_saved_bytes_do_not_depend_on_the_number_of_threads(learner, tmp_path):
     inputs, labels = examples(learner)
     fixed = {"random_state": 0} if "random_state" in learner().get_params() else {}
     for jobs in (1, 3, 10**9):

@@ -122,9 +122,7 @@ CLASSIFIERS = {
 
 @pytest.mark.parametrize("kind", GIVEN)
 @pytest.mark.parametrize("name", [*LEARNERS, *CLASSIFIERS])
-def test_results_are_the_same_as_with_all_checks(
-    monkeypatch: pytest.MonkeyPatch, name: str, kind: str
-) -> None:
+def test_results_equal_results_with_all_checks(monkeypatch: pytest.MonkeyPatch, name: str, kind: str) -> None:
     model = LEARNERS.get(name) or CLASSIFIERS[name]
     for method in ("predict", "decision_function"):
         ask = getattr(model, method, model.decision_function)  # two levels of relevance are not classes

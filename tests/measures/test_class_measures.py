@@ -52,7 +52,7 @@ def test_wilson_intervals_equal_scipys(part, whole):
     assert np.isnan(compute_wilson_interval(0, 0)).all()
 
 
-def test_bootstrap_draws_are_the_same_for_all_models():
+def test_all_models_share_bootstrap_draws():
     drawn = [counts.sum() for counts in draw_resamples(50)]
     assert set(drawn) == {50}
     assert all(
@@ -60,7 +60,7 @@ def test_bootstrap_draws_are_the_same_for_all_models():
     )
 
 
-def test_the_interval_of_a_mean_is_about_that_of_its_deviation():
+def test_the_interval_of_a_mean_is_about_the_interval_of_its_deviation():
     values = np.random.default_rng(3).normal(size=2000)
     samples = bootstrap(lambda counts: {"mean": np.average(values, weights=counts)}, len(values))
     low, high = compute_central_interval(samples["mean"])

@@ -43,7 +43,7 @@ def assert_same_predictions(fast, calibrated, X) -> None:
 @parametrize_pairs(
     kind=["binary", "numbers"], n_classes=[2, 3], method=["sigmoid", "isotonic"], ensemble=[True, False]
 )
-def test_probabilities_are_those_of_scikit_learn(tmp_path, kind, n_classes, method, ensemble):
+def test_probabilities_equal_scikit_learn(tmp_path, kind, n_classes, method, ensemble):
     X, y = make_rows(kind), labels(n_classes)
     calibrated = CalibratedClassifierCV(PolySVC(), cv=3, method=method, ensemble=ensemble).fit(X, y)
     fast = unkernel.compile(calibrated, measure=False)

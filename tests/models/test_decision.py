@@ -53,7 +53,7 @@ def test_votes(classes):
 
 
 @pytest.mark.parametrize("classes", [3, 4, 7])
-def test_the_summary_is_that_of_scikit_learn(classes):
+def test_summed_pair_scores_equal_scikit_learn(classes):
     decision = Decision("one_vs_one", np.arange(classes), shape="ovr")
     scores = some_scores(decision)
     expected = _ovr_decision_function(scores < 0, -scores, classes)

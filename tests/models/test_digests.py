@@ -116,7 +116,7 @@ def test_files_without_digests_load(tmp_path: Path) -> None:
     assert unkernel.load(without_digests).predict(ROWS).tolist() == expected
 
 
-def test_the_sha256_is_that_of_the_arrays(tmp_path: Path) -> None:
+def test_the_sha256_is_computed_from_the_arrays(tmp_path: Path) -> None:
     path = save_small_file("compiled", tmp_path)
     content = path.read_bytes()
     opened = container.open_file(path, verify=True)

@@ -53,7 +53,7 @@ def test_only_files_of_the_digest_format_have_digests(path: Path):
 @pytest.mark.parametrize(
     "path", [path for path in FILES if path.stem.startswith("digests")], ids=lambda path: path.stem
 )
-def test_the_format_is_still_the_same(path: Path, tmp_path: Path):
+def test_rewriting_a_file_gives_equal_bytes(path: Path, tmp_path: Path):
     """A change of the format must not happen by accident: it needs a new set of golden files."""
     kind, arrays, settings = container.read(path)
     container.write(tmp_path / "again.uk", kind, arrays, settings)

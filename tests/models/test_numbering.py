@@ -53,7 +53,7 @@ def test_any_conjunction_is_decoded_from_its_number(degree, sets, data):
 
 @every_basis
 @degrees
-def test_the_last_conjunction_and_the_number_after_it(degree, sets):
+def test_numbers_after_the_last_conjunction_are_refused(degree, sets):
     largest_rank = MOST_FEATURES[degree] - 1
     ranks = [largest_rank - i if sets else largest_rank for i in range(degree)]
     key = number(ranks, degree, sets)

@@ -105,7 +105,7 @@ def test_models_are_read_back(combination, scores, path):
             assert np.array_equal(fast.decision_function(prediction_inputs()), expected)
 
 
-def test_the_bytes_are_the_same_each_time(path, tmp_path):
+def test_saving_twice_gives_equal_bytes(path, tmp_path):
     texts, y = make_problem(1, 60)
     contents = []
     for _ in range(2):

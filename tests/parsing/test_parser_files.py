@@ -119,7 +119,7 @@ def test_unfitted_parsers_can_be_copied():
         assert not other.__sklearn_is_fitted__()
 
 
-def test_clones_of_loaded_parsers_learn_the_same(templates, tmp_path):
+def test_clones_of_loaded_parsers_learn_equal_models(templates, tmp_path):
     parser = fit_small_parser(templates, split="both")
     parser.save(tmp_path / "one.uk")
     copied = clone(ArcEagerParser.load(tmp_path / "one.uk"))

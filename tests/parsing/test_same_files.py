@@ -140,7 +140,7 @@ def test_zero_threads_are_refused(task, estimator):
     [("trees", ArcEagerParser), ("bunsetsu", BunsetsuParser), ("chunks", Chunker)],
 )
 @pytest.mark.parametrize("degree", [2, 3])
-def test_every_engine_decides_the_same(task, estimator, degree):
+def test_decisions_do_not_depend_on_the_engine(task, estimator, degree):
     corpus = corpus_of(task)
     expected = estimator(degree, learner="svm", tol=1e-2).fit(corpus).parse(corpus).to_bytes()
     for engine in ("inverted", "bitsliced", "split", "expanded"):

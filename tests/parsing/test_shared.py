@@ -37,7 +37,7 @@ def task(request) -> str:
     return request.param
 
 
-def test_pickles_and_files_answer_the_same(task, tmp_path):
+def test_pickles_and_files_parse_like_the_original(task, tmp_path):
     text = corpus(task, 1)
     parser = CLASSES[task]().fit(corpus(task, 0), dev=text)
     unpickled = pickle.loads(pickle.dumps(parser))

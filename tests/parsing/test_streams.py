@@ -71,7 +71,7 @@ def answers(parser, task: str, text: str) -> bytes:
 @pytest.mark.parametrize("task", MAKERS)
 @pytest.mark.parametrize("block_bytes", [1, 300, 1 << 20])
 @pytest.mark.parametrize("n_jobs", [1, 3])
-def test_answers_equal_those_of_the_whole_file(parsers, task, block_bytes, n_jobs):
+def test_answers_equal_answers_to_the_whole_file(parsers, task, block_bytes, n_jobs):
     text = MAKERS[task](50, 7)
     options = {"block_bytes": block_bytes, "n_jobs": n_jobs}
     parts = list(parse_stream(parsers[task], InPieces(text.encode(), 1), **options))

@@ -34,7 +34,7 @@ def estimate(X, degree, problems=1):
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
 @pytest.mark.parametrize("classes", [2, 4])
 @pytest.mark.parametrize("degree", [2, 3])
-def test_the_same_classifier_as_weights(degree, classes, loss):
+def test_support_vectors_and_weights_give_equal_classifiers(degree, classes, loss):
     X, y = dense(150, 7, seed=degree, classes=classes)
     options = {"C": 2.0, "gamma": 0.3, "coef0": 1.5, "loss": loss, "tol": 1e-7, "max_iter": 10**6}
     kernel = PolySVC(degree, storage="kernel", **options, random_state=0).fit(X, y)
@@ -56,7 +56,9 @@ def test_the_same_classifier_as_weights(degree, classes, loss):
     density=st.tuples(st.sampled_from([0.02, 0.5, 1.0]), st.booleans()),
 )
 @few_examples(5)
-def test_the_objective_is_that_of_the_model(degree, loss, seed, rows, features, density):  # noqa: PLR0917
+def test_the_reported_objective_equals_the_objective_of_the_model(
+    degree, loss, seed, rows, features, density
+):  # noqa: PLR0917
     share, binary = density
     rng = np.random.default_rng(seed)
     X = (rng.random((rows, features)) < share) * (1.0 if binary else rng.normal(size=(rows, features)))

@@ -109,7 +109,9 @@ def test_the_objective_is_optimal(rows: Any, targets: Any, loss: str, degree: in
 
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("storage", STORAGES)
-def test_the_objective_is_that_of_the_model(rows: Any, targets: Any, loss: str, storage: str) -> None:
+def test_the_reported_objective_equals_the_objective_of_the_model(
+    rows: Any, targets: Any, loss: str, storage: str
+) -> None:
     reg = PolyRegressor(
         2, C=3.0, loss=loss, **LOSSES[loss], gamma=0.2, storage=storage, tol=1e-4, max_iter=10**5
     )
@@ -198,7 +200,7 @@ def test_sets_and_real_values_agree() -> None:
 
 
 @pytest.mark.parametrize("loss", LOSSES)
-def test_a_split_finds_the_same_values(loss: str) -> None:
+def test_a_split_predicts_like_condensed_rows(loss: str) -> None:
     X = sparse.csr_matrix((np.random.default_rng(9).random((300, 40)) < 0.2).astype(float))
     y = 3 * X[:, 0].toarray().ravel() + np.random.default_rng(10).normal(size=300)
     expected = PolyRegressor(2, loss=loss, **LOSSES[loss], tol=1e-6, max_iter=10**5).fit(X, y)

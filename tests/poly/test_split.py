@@ -42,7 +42,7 @@ def make_word_rows(seed, *, rows=400, common=12, rare=300, words=4, classes=2):
     ("degree", "loss"),
     slow_after(2, [(2, "squared_hinge"), (3, "hinge"), (2, "hinge"), (3, "squared_hinge")]),
 )
-def test_the_other_storages_visit_the_same_points(degree, loss):
+def test_all_storages_visit_the_same_points(degree, loss):
     X, y = make_word_rows(degree, rows=4500, rare=1000, classes=3)
     options = {"C": 0.02, "gamma": 0.5, "coef0": 1.5, "loss": loss, "random_state": 1}
     split = PolySVC(degree, storage="split", **options).fit(X, y)
@@ -75,7 +75,7 @@ def test_reaches_the_optimum_of_the_kernel_matrix(degree, seed, rows, sizes, coe
     assert clf.objective_ == pytest.approx(optimum, rel=1e-5)
 
 
-def test_the_objective_is_that_of_the_model():
+def test_the_reported_objective_equals_the_objective_of_the_model():
     """The scores, updated step by step in training, must stay equal to the scores of the model."""
     X, y = make_word_rows(5, rows=4200)
     clf = PolySVC(3, C=0.05, gamma=0.3, storage="split", tol=1e-5, max_iter=10**5).fit(X, y)
@@ -189,7 +189,7 @@ def test_degree_1_is_stored_on_the_fly():
 
 
 @pytest.mark.parametrize("binary", [True, False])
-def test_chosen_rows_are_those_of_the_input(binary):
+def test_chosen_rows_equal_rows_of_the_input(binary):
     """Frequencies of features determine their internal numbers, but not which rows are chosen."""
     rng = np.random.default_rng(3)
     table = (rng.random((40, 9)) < np.linspace(0.1, 0.9, 9)) * (1.0 if binary else rng.random((40, 9)))

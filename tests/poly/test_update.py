@@ -96,7 +96,7 @@ def test_regression_updates_reach_the_optimum(binary, penalty):
 
 @pytest.mark.parametrize("classes", [2, 3])
 @pytest.mark.parametrize("binary", [True, False])
-def test_curvatures_are_those_of_parabolas(binary, classes):
+def test_stored_curvatures_equal_the_slow_twin(binary, classes):
     X, y, _, _ = make_halves(binary=binary, classes=classes, degree=3)
     clf = PolyLogisticRegression(3, penalty="l2", **OPTIONS).fit(X, y)
     scores = clf.decision_function(X).reshape(len(X), -1)

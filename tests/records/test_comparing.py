@@ -129,7 +129,7 @@ def test_a_difference_is_an_error(kind):
         check_generated(wrong_translation, pipeline)
 
 
-def test_generated_records_are_always_the_same():
+def test_generated_records_do_not_change_between_runs():
     pipeline = make_pipeline(columns(), LogisticRegression()).fit(frame(), Y)
     plan = unkernel.compile(pipeline, measure=False).plan
     records, records_again = (generate_records(plan, 20, unseen=True) for _ in range(2))

@@ -73,7 +73,7 @@ def outcome(find: Callable[[], Any]) -> Any:
 
 
 @given(COLUMNS, st.integers(1, 3), st.integers(2, 6))
-def test_facts_equal_those_of_the_twin(values: list[Any], min_count: int, n_bins: int) -> None:
+def test_facts_equal_the_twin(values: list[Any], min_count: int, n_bins: int) -> None:
     def assert_same_outcome(actual: Callable[[], Any], expected: Callable[[], Any]) -> None:
         assert outcome(actual) == outcome(expected)
 

@@ -160,7 +160,7 @@ cell = st.text(st.characters(codec="utf-8", exclude_characters="\0\r"), max_size
         st.tuples(cell, st.sampled_from(["1", "-2.5", "1e3", "", " 7 ", "NA", "nan", "inf"])), max_size=9
     )
 )
-def test_pyarrow_and_csv_read_the_same(rows):
+def test_pyarrow_and_csv_read_equal_records(rows):
     text = io.StringIO()
     csv.writer(text, lineterminator="\n", quoting=csv.QUOTE_ALL).writerows([("name", "number"), *rows])
     types = {"name": "string", "number": "number"}

@@ -36,7 +36,7 @@ def frame(dtype: Any) -> pd.DataFrame:
 
 @pytest.mark.parametrize("encoder", ENCODERS, ids=lambda encoder: type(encoder).__name__)
 @pytest.mark.parametrize("dtype", slow_after(1, ["str", object]))
-def test_missing_strings_are_those_of_scikit_learn(encoder: Any, dtype: Any) -> None:
+def test_missing_strings_are_encoded_like_scikit_learn(encoder: Any, dtype: Any) -> None:
     X = frame(dtype)
     columns = make_column_transformer((encoder, ["word"]), (StandardScaler(), ["number"]))
     pipeline = make_pipeline(columns, LogisticRegression()).fit(X, LABELS)
@@ -128,7 +128,7 @@ def test_rows_of_rounding_errors_are_not_normalized() -> None:
     np.testing.assert_allclose(fast.decision_function(rows), pipeline.decision_function(rows), rtol=1e-12)
 
 
-def test_truth_values_are_called_so() -> None:
+def test_truth_values_name_their_features() -> None:
     names = RecordEncoder(min_count=1).fit({"member": [True, False, None]}).get_feature_names_out()
     assert names.tolist()[:2] == ["member = False", "member = True"]
 

@@ -26,7 +26,7 @@ FRAME = pd.DataFrame({"text": TEXTS, "who": list("abcd") * 5})
 LABELS = [1, 0, 1, 0] * 5
 
 
-def test_names_are_those_of_a_list() -> None:
+def test_names_equal_a_list() -> None:
     names = JoinedNames([["a", "b"], [], NumberedNames("hash", 3), ["c"]])
     expected = ["a", "b", "hash 0", "hash 1", "hash 2", "c"]
     assert list(names) == expected
@@ -107,7 +107,7 @@ def make_plan(names: Any, **table: Any) -> dict[str, Any]:
     }
 
 
-def test_files_omit_names_equal_to_those_of_the_input() -> None:
+def test_files_omit_names_equal_to_the_input_names() -> None:
     plan = Plan(["a"], [steps.numbers([0], ["a"]), steps.concatenate([0, 0], ["a", "a"])])
     _, settings = plan.to_container("plan")
     assert [step["names"] for step in settings["steps"]] == [["a"], None]

@@ -245,7 +245,7 @@ def as_dict(ids: Any, values: Any) -> dict[int, float]:
 
 
 @given(plans(), st.lists(RECORDS, min_size=1, max_size=5))
-def test_rows_of_a_plan_equal_those_of_the_twin(plan: Plan, given_records: list[dict[str, Any]]) -> None:
+def test_rows_of_a_plan_equal_the_twin(plan: Plan, given_records: list[dict[str, Any]]) -> None:
     expected = [twin.encode(plan, record) for record in given_records]
     for record, row in zip(given_records, expected, strict=True):
         result = as_dict(*plan.encode_one(record))

@@ -97,7 +97,7 @@ def test_explanations_add_up_and_speak_of_the_record(fast: RecordClassifier) -> 
             assert abs(explained.score) == pytest.approx(abs(fast.score_one(record)), abs=1e-9)
 
 
-def test_files_are_the_same_bytes_again(fast: RecordClassifier, tmp_path: Path) -> None:
+def test_saving_a_loaded_file_gives_equal_bytes(fast: RecordClassifier, tmp_path: Path) -> None:
     fast.save(tmp_path / "one.uk")
     loaded = unkernel.load(tmp_path / "one.uk")
     loaded.save(tmp_path / "two.uk")

@@ -61,7 +61,7 @@ def test_the_model_with_the_smallest_loss_is_kept(fitted: TableEstimator) -> Non
         assert path == sorted(path)
 
 
-def test_answers_are_those_of_the_pipeline_and_of_the_file(
+def test_answers_equal_the_pipeline_and_the_loaded_file(
     fitted: TableEstimator, people: Any, tmp_path: Any
 ) -> None:
     X, y = people

@@ -144,7 +144,7 @@ OTHERS = {
 
 
 @pytest.mark.parametrize("name", [*REQUESTS, *OTHERS])
-def test_answers_are_those_of_asgi(app: Application, name: str):
+def test_answers_equal_the_answers_through_asgi(app: Application, name: str):
     request_bytes = (REQUESTS | OTHERS)[name]
     expected, _ = answers(app, request_bytes, count=1, kind=HttpToolsProtocol)
     responses, n_through_asgi = answers(app, request_bytes, count=1)

@@ -317,7 +317,7 @@ def test_openapi_has_the_columns_of_the_model(files):
             assert client.ask(method.upper(), path, content=b"null").status_code in (200, 400), path
 
 
-def test_columns_of_truth_values_are_described_so(tmp_path):
+def test_the_schema_of_truth_values_allows_numbers(tmp_path):
     rows = [{"member": True, "age": 3}, {"member": False, "age": 4}] * 10
     pipeline = make_pipeline(RecordEncoder(min_count=1), PolyLogisticRegression(degree=1))
     unkernel.compile(pipeline.fit(rows, ["yes", "no"] * 10), measure=False).save(tmp_path / "m.uk")

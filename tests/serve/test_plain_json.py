@@ -52,7 +52,9 @@ PLAIN = st.fixed_dictionaries({}, optional={"age": VALUES, "town": TOWNS, "other
 
 
 @given(st.lists(PLAIN), st.booleans(), st.integers(0, 2))
-def test_answers_are_the_same(people: Answerer, records: list[Any], ascii_only: bool, indent: int):
+def test_quick_and_slow_answers_are_equal(
+    people: Answerer, records: list[Any], ascii_only: bool, indent: int
+):
     text = json.dumps(records, ensure_ascii=ascii_only, indent=indent or None).encode()
     result = quick(people, text)
     is_plain = all(
@@ -164,7 +166,7 @@ def test_records_without_required_columns_are_left_to_the_general_reader():
 
 @pytest.mark.parametrize("labels", [["a%b", 'c"dé'], [0, 1], ["x", "y", "z"]])
 @pytest.mark.parametrize("kind", [PolySVC, unkernel.PolyLogisticRegression])
-def test_json_of_answers_is_that_of_their_objects(kind: Any, labels: list[Any]):
+def test_written_answers_equal_the_json_of_their_objects(kind: Any, labels: list[Any]):
     y = [labels[number % len(labels)] for number in range(len(RECORDS))]
     model = unkernel.compile(make_pipeline(RecordEncoder(min_count=1), kind(degree=2)).fit(RECORDS, y))
     answerer, text = make_answerer(model), json.dumps(RECORDS).encode()

@@ -206,7 +206,7 @@ def test_an_explanation_is_of_one_input(client: Client, name, items):
 
 
 @pytest.mark.parametrize("kind", [unkernel.PolyLogisticRegression, unkernel.PolySVC])
-def test_the_json_of_a_score_is_that_of_its_answer(kind):
+def test_the_json_of_a_score_equals_its_answer(kind):
     """The compiled writer of answers of two classes, compared with the writer of all other models."""
     answers = AnswerFormat(record_model(kind=kind).decision)
     scores = np.array([-800.0, -40.0, -1.5, -0.0, 0.0, 1e-300, 0.25, 40.0, 900.0])
@@ -215,7 +215,7 @@ def test_the_json_of_a_score_is_that_of_its_answer(kind):
     )
 
 
-def test_probabilities_are_those_of_the_model(client: Client, files):
+def test_probabilities_equal_the_probabilities_of_the_model(client: Client, files):
     """Probabilities are equal to the last bit, for one record and for several."""
     model = unkernel.load(files["people"])
     expected = [

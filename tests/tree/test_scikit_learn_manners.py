@@ -66,7 +66,7 @@ def test_parameters_can_be_read_and_set(kind):
     assert copy.get_params() == estimator.get_params()
 
 
-def test_repr_and_tags_are_those_of_an_estimator():
+def test_repr_and_tags_follow_scikit_learn():
     assert repr(TreeSVC("ptk", C=3)) == "TreeSVC(C=3, kernel='ptk')"
     assert repr(TreeKernel("ptk")) == "TreeKernel(kernel='ptk')"
     assert "TreeSVC" in TreeSVC()._repr_html_()

@@ -70,7 +70,7 @@ def check_certificate(clf, X, y, costs):
 
 @every_kernel
 @pytest.mark.parametrize(("C", "normalize"), [(0.05, True), (1.0, True), (50.0, True), (0.5, False)])
-def test_objective_equals_that_of_libsvm(kind, C, normalize):
+def test_objective_equals_the_objective_of_libsvm(kind, C, normalize):
     texts, y = make_problem(1, 150)
     clf = TreeSVC(kind, C=C, normalize=normalize, tol=TIGHT).fit(texts, y)
     peer, primal, dual = libsvm(make_kernel(clf)(texts), y, C=C)

@@ -209,7 +209,7 @@ def test_float32():
 
 
 @pytest.mark.parametrize("n_jobs", [2, 3, -1])
-def test_any_number_of_threads_gives_the_same(n_jobs):
+def test_the_rows_do_not_depend_on_the_number_of_threads(n_jobs):
     random = np.random.default_rng(1)
     text = "".join(
         f"{label} " + " ".join(f"{i}:{v!r}" for i, v in enumerate(values.tolist(), start=1)) + "\n"

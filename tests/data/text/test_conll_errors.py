@@ -285,7 +285,7 @@ def read_with_package(text, format, trees):
 
 @pytest.mark.parametrize("format", READERS)
 @given(text=TEXT | BYTES, trees=st.sampled_from(["none", "forest", "tree"]))
-def test_the_twin_reads_the_same(format, text, trees):
+def test_the_twin_reads_equal_sentences(format, text, trees):
     assert read_with_package(text, format, trees) == read_with_twin(text, format, trees)
 
 

@@ -197,7 +197,7 @@ def as_kelp(tree):
     return stack[0]
 
 
-def test_shapes_are_those_of_kelp():
+def test_shapes_equal_the_trees_of_kelp():
     with lzma.open(real_data.path("kelp-trec", "test"), "rt", encoding="utf-8") as file:
         lines = list(file)
     assert len(lines) == 500

@@ -201,7 +201,7 @@ def test_compact_copies_hold_only_the_needed_nodes():
 
 
 @given(LISTS)
-def test_pickles_and_copies_are_the_same(given_trees):
+def test_pickles_and_copies_equal_the_forest(given_trees):
     forest = Forest({"a": [text(tree) for tree in given_trees], "b": [None] * len(given_trees)})
     for copy in (pickle.loads(pickle.dumps(forest)), forest.compact()):
         assert {name: copy.brackets(name) for name in copy.trees} == {

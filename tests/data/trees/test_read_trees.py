@@ -169,7 +169,7 @@ def test_trees_as_svm_light_tk_reads_them(tree, bracketed):
 
 
 @pytest.mark.parametrize("part", ["train", "test"])
-def test_golden_trees_equal_those_of_the_slow_twin(part):
+def test_golden_trees_equal_trees_of_the_slow_twin(part):
     path = golden.FOLDER / f"trees.{part}.dat"
     X, y = read_trees(path)
     expected = read_tk_examples(path)

@@ -56,7 +56,7 @@ def assert_same_plan(actual: RecordEncoder, expected: RecordEncoder) -> None:
 
 
 @pytest.mark.parametrize("partitions", [1, 3, 20])
-def test_any_partitions_give_the_encoding_of_one_machine(people: pd.DataFrame, partitions: int) -> None:
+def test_encodings_of_partitions_equal_the_local_encoding(people: pd.DataFrame, partitions: int) -> None:
     kinds = {"size": "number"}
     frame = dd.from_pandas(people, npartitions=partitions)
     expected = RecordEncoder(kinds=kinds).fit(people)
@@ -68,7 +68,7 @@ def test_any_partitions_give_the_encoding_of_one_machine(people: pd.DataFrame, p
         assert (encoded.compute(scheduler="threads") != expected.transform(people)).nnz == 0
 
 
-def test_workers_give_the_same_output(client: Any, people: pd.DataFrame) -> None:
+def test_output_does_not_depend_on_the_workers(client: Any, people: pd.DataFrame) -> None:
     frame = dd.from_pandas(people, npartitions=9)
     with client.as_current():
         encoder = RecordEncoder().fit(frame)

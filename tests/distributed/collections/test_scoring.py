@@ -76,7 +76,7 @@ def test_arrays(classifiers: Any, rows: Any, kind: str, chunks: tuple[int, int])
             assert_same_array(result, getattr(fast, method)(rows))
 
 
-def test_workers_give_the_same_output(client: Any, classifiers: Any, rows: Any) -> None:
+def test_output_does_not_depend_on_the_workers(client: Any, classifiers: Any, rows: Any) -> None:
     fast, X = classifiers["three"], da.from_array(rows, chunks=(30, 12))
     assert_same_array(fast.predict_proba(X, n_jobs=2), fast.predict_proba(rows), scheduler=client)
     future = client.compute(fast.predict(X))

@@ -54,7 +54,7 @@ def assert_equally_good(ours: Any, theirs: Any) -> None:
     ),
     ids=str,
 )
-def test_the_result_equals_that_of_one_machine(
+def test_the_result_equals_local_training(
     client: Any, data: Any, count_on_grids: None, weighted: bool, pair_weight: Any
 ) -> None:
     weights = data.weights if weighted else None
@@ -66,7 +66,7 @@ def test_the_result_equals_that_of_one_machine(
 
 
 @pytest.mark.parametrize(("large_C", "shift"), [(0.1, 0.0), (1.0, 1000.0)])
-def test_the_objective_is_that_of_all_pairs(
+def test_the_objective_equals_the_sum_over_all_pairs(
     client: Any, count_on_grids: None, large_C: float, shift: float
 ) -> None:
     """The objective depends on differences of scores only, also for scores far from 0."""
@@ -214,7 +214,7 @@ def test_groups(client: Any, data: Any, weighted: bool, pair_weight: Any) -> Non
     assert_equally_good(ours, theirs)
 
 
-def test_the_objective_is_that_of_all_pairs_in_groups(client: Any) -> None:
+def test_the_objective_equals_the_sum_over_all_pairs_in_groups(client: Any) -> None:
     X, y, qid = make_ranking(5, groups=6)
     ours = DaskRankSVM(1.0, tol=1e-5).fit(X, y, qid)
     assert ours.objective_ == pytest.approx(solve_pairs(X, 1.0, *listed_pairs(y, qid)), rel=2e-5)

@@ -62,7 +62,7 @@ def test_counts_and_interpolation(seed: int, rows: int, step: float) -> None:
 
 
 @given(seed=st.integers(0, 10**6))
-def test_the_risk_on_edges_is_that_of_all_pairs_of_edges(seed: int) -> None:
+def test_the_risk_on_edges_equals_the_risk_of_all_pairs_of_edges(seed: int) -> None:
     grid = Grid(0.0, 1.0, 2, 2)
     generator = np.random.default_rng(seed)
     counts = generator.choice([0.0, 0.5, 1.0, 3.0], (RANKS, grid.size))

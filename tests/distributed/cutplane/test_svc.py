@@ -338,7 +338,7 @@ def test_large_weights_are_broadcast_along_a_tree(
     assert_equally_good(ours, make_local_svc().fit(data.X, data.binary))
 
 
-def test_a_path_is_that_of_one_machine(client: Any) -> None:
+def test_a_regularisation_path_equals_local_training(client: Any) -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 4))
     ranks, Cs = np.digitize(X[:, 0], [-0.5, 0.5]), [0.1, 1.0]

@@ -181,7 +181,7 @@ def test_blocks_of_different_width_some_empty(client: Any, small_data: Any) -> N
 
 
 @pytest.mark.parametrize("penalty", slow_after(1, ["l1", "l2"]))
-def test_a_path_is_that_of_one_machine(client: Any, small_data: Any, penalty: str) -> None:
+def test_a_regularisation_path_equals_local_training(client: Any, small_data: Any, penalty: str) -> None:
     Cs = [0.3, 1.0]
     ours, theirs = (
         learner(penalty=penalty).path(small_data.X, small_data.binary, Cs)

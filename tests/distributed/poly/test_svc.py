@@ -162,7 +162,7 @@ def test_files(client: Any, data: Any, tmp_path: Path) -> None:
     assert_equally_good(ours, PolySVC().fit(data.X, data.classes))
 
 
-def test_a_path_is_that_of_one_machine(client: Any, data: Any) -> None:
+def test_a_regularisation_path_equals_local_training(client: Any, data: Any) -> None:
     Cs = [0.1, 1.0]
     actual, expected = (learner.path(data.X, data.binary, Cs) for learner in (DaskPolySVC(), PolySVC()))
     for ours, theirs in zip(actual, expected, strict=True):
@@ -254,7 +254,7 @@ def test_a_sample_has_all_classes() -> None:
     np.testing.assert_array_equal(counts, np.ceil(np.bincount(part.examples.codes) / 10))
 
 
-def test_moments_of_parts_are_those_of_all_rows() -> None:
+def test_combined_moments_of_parts_equal_moments_of_all_rows() -> None:
     X, y = make_problem(1, rows=60, features=5, binary=False)
     weights = np.random.default_rng(0).integers(0, 3, 60).astype(float)
     parts = [make_part(X[rows], y[rows], weights[rows]).moments for rows in (slice(0, 10), slice(10, 60))]

@@ -79,7 +79,7 @@ def assert_same(ours: Any, theirs: Any, X: Any) -> None:
 
 
 @pytest.mark.parametrize("kernel", ["sst", "st", "sst_bow", "ptk"])
-def test_sampled_cuts_are_those_of_one_machine(client: Any, trees: Trees, kernel: str) -> None:
+def test_sampled_cuts_equal_local_training(client: Any, trees: Trees, kernel: str) -> None:
     ours = DaskTreeSVC(kernel, client=client, **SAMPLED).fit(trees.X, trees.binary)
     theirs = TreeSVC(kernel, **SAMPLED).fit(trees.X, trees.binary)
     assert_same(ours, theirs, trees.X)
@@ -152,7 +152,7 @@ def assert_same_optimum(ours: Any, theirs: Any, X: Any) -> None:
 
 @pytest.mark.usefixtures("small_working_set")
 @pytest.mark.parametrize("kernel", ["sst", "st", "sst_bow", "ptk"])
-def test_exact_training_is_that_of_one_machine(client: Any, trees: Trees, kernel: str) -> None:
+def test_exact_training_equals_local_training(client: Any, trees: Trees, kernel: str) -> None:
     ours = DaskTreeSVC(kernel, client=client, **EXACT).fit(trees.X, trees.binary)
     assert_same_optimum(ours, TreeSVC(kernel, **EXACT).fit(trees.X, trees.binary), trees.X)
     assert ours.n_parts_ == 3

@@ -293,7 +293,7 @@ def test_changed_models_of_other_programs_are_refused(change, path):
     check_refused(path, content.replace(old, new), match, line)
 
 
-def test_columns_are_those_of_the_file(path):
+def test_columns_have_the_numbers_of_the_file(path):
     assert check_refused(path, LIBSVM.replace(b"rho 0.1 0.2", b"rho 0.1 x.2"), "x.2", 8).column == 9
     assert check_refused(path, LIBSVM.replace(b"3:2.5", b"3:y"), "y", 14).column == 16
     assert check_refused(path, LIBSVM.replace(b"1:1 2:-1", b"2:1 1:-1"), "ascend", 16).column == 13

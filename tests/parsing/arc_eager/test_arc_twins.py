@@ -102,7 +102,7 @@ def unpack_rows(rows):
 
 
 @given(text=template_texts(), bank=treebanks(), split=SPLITS, min_count=st.integers(1, 3))
-def test_training_rows_are_those_of_canonical_moves(text, bank, split, min_count):
+def test_training_rows_equal_the_canonical_moves_of_the_twin(text, bank, split, min_count):
     fast, slow = make_specs(text, bank, split, min_count)
     assert tuple(map(unpack_rows, fast.rows(bank._text))) == canonical_rows(slow)
 

@@ -91,7 +91,7 @@ def check_trees(sizes, heads):
 
 
 @pytest.mark.parametrize("templates", [TEMPLATES, ALL_TEMPLATES], ids=["default", "all"])
-def test_training_rows_equal_those_of_the_twin(templates):
+def test_training_rows_equal_the_twin(templates):
     parser = fit_parser(1, templates=templates)
     X, y = parser.decisions(read(TRAIN))
     expected = [decision for sentence in twin.read(TRAIN) for decision in twin.follow(sentence, templates)]
@@ -102,7 +102,7 @@ def test_training_rows_equal_those_of_the_twin(templates):
 
 
 @given(twin.corpora(min_sentences=1))
-def test_rows_of_any_sentences_equal_those_of_the_twin(text):
+def test_rows_of_any_sentences_equal_the_twin(text):
     parser = _parser_of_all_templates()
     known_names = {parser.feature_name(column) for column in range(parser.n_features_)}
     X, y = parser.decisions(read(text))
@@ -180,7 +180,7 @@ def test_the_order_of_templates_does_not_matter():
 
 @pytest.mark.parametrize("degree", [1, 2, 3, 4])
 @pytest.mark.parametrize("learner", ["svm", "logistic"])
-def test_parses_equal_those_of_the_twin(degree, learner):
+def test_parses_equal_the_twin(degree, learner):
     if learner == "logistic" and degree == 4:
         with pytest.raises(ValueError, match="up to 3"):
             fit_parser(4, learner="logistic")

@@ -19,7 +19,7 @@ def identify_columns(X):
 
 
 @pytest.mark.slow
-def test_features_are_those_of_jdepp():
+def test_features_equal_the_features_of_jdepp():
     expected = real_data.load("bunsetsu_kyoto")
     corpus = read_bunsetsu(real_data.path("kyoto-reading", "train"))
     parser = BunsetsuParser(1).fit(corpus)

@@ -48,7 +48,7 @@ def test_known_tags_in_every_scheme(scheme, tags):
 
 
 @given(tags=any_tags, scheme=st.sampled_from(SCHEMES))
-def test_recoded_tags_equal_those_of_the_slow_twin(tags, scheme):
+def test_recoded_tags_equal_the_slow_twin(tags, scheme):
     assert recode(tags, scheme) == write_tags(find_chunks(tags), len(tags), scheme)
 
 
@@ -131,7 +131,7 @@ def test_precision_and_recall_without_predicted_chunks_are_zero():
 @given(
     st.lists(any_tags.flatmap(lambda a: st.tuples(st.just(a), st.permutations(a))), min_size=1, max_size=5)
 )
-def test_counts_equal_those_of_the_slow_twin(pairs):
+def test_counts_equal_the_slow_twin(pairs):
     gold, predicted = [list(a) for a, _ in pairs], [list(b) for _, b in pairs]
     result = compare_chunks(make_corpus(*gold), make_corpus(*predicted))
     slow = scores_of(gold, predicted)

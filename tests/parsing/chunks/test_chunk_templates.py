@@ -49,7 +49,7 @@ def learn_features(text: str, sentences: list[Sentence], *, backward: bool = Fal
 
 
 @given(templates, st.lists(sentence, min_size=1, max_size=4), st.booleans(), st.integers(1, 3))
-def test_features_are_those_of_the_slow_twin(text, given_sentences, backward, min_count):
+def test_features_equal_the_slow_twin(text, given_sentences, backward, min_count):
     sentences = [Sentence(*(list(column) for column in zip(*rows, strict=True))) for rows in given_sentences]
     features, rows = learn_features(text, sentences, backward=backward, min_count=min_count)
     numbers, slow = numbered_rows(parse_templates(text), sentences, backward, min_count)

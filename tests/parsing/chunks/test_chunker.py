@@ -106,7 +106,7 @@ def make_slow_twin(chunker: Chunker, templates: str = "yamcha") -> Model:
 
 
 @parametrize_pairs(scheme=[*SCHEMES], direction=["forward", "backward"], beam=[1, 2, 5])
-def test_tags_equal_those_of_the_slow_twin(scheme, direction, beam):
+def test_tags_equal_the_slow_twin(scheme, direction, beam):
     chunker = Chunker(scheme=scheme, direction=direction, beam=beam, templates="yamcha").fit(CORPUS)
     model = make_slow_twin(chunker)
     for sentence in TEST[:8]:
@@ -334,7 +334,7 @@ def test_parameters_clone_and_repr():
     assert chunker.set_params(C=2.0).C == 2.0
 
 
-def test_pickles_answer_the_same(chunker):
+def test_pickled_chunkers_parse_like_the_original(chunker):
     reloaded = pickle.loads(pickle.dumps(chunker))
     assert reloaded.parse(TEST) == chunker.parse(TEST)
     assert repr(pickle.loads(pickle.dumps(Chunker()))) == "Chunker()"
@@ -347,7 +347,7 @@ def test_pickles_answer_the_same(chunker):
     "parameters",
     [{}, {"degree": 1}, {"learner": "logistic"}, {"scheme": "IOE1", "direction": "backward"}, {"beam": 1}],
 )
-def test_saved_chunkers_answer_the_same(tmp_path, parameters):
+def test_saved_chunkers_parse_like_the_original(tmp_path, parameters):
     chunker = Chunker(**parameters).fit(CORPUS)
     chunker.save(tmp_path / "chunks.uk")
     reloaded = Chunker.load(tmp_path / "chunks.uk")

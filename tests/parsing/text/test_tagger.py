@@ -59,9 +59,7 @@ def treebank(sentences):
     often=st.integers(1, 4),
 )
 @few_examples(10)
-def test_tags_equal_those_of_the_slow_twin(
-    *, train, test, degree, min_count, min_updates, epochs, seed, often
-):
+def test_tags_equal_the_slow_twin(*, train, test, degree, min_count, min_updates, epochs, seed, often):
     options = {"degree": degree, "min_count": min_count, "min_updates": min_updates, "epochs": epochs}
     bank = treebank(train)
     columns = [name for name in COLUMNS if set(bank.symbols(name)[1]) - {"_"}]

@@ -342,7 +342,7 @@ def test_training_tags_come_from_taggers_that_have_not_seen_the_sentence():
 # --- Files ------------------------------------------------------------------------------------------------
 
 
-def test_files_give_the_same_answers(nlp, tmp_path):
+def test_saved_parsers_parse_like_the_original(nlp, tmp_path):
     path = tmp_path / "en.uk"
     nlp.save(path)
     loaded = unkernel.load(path)
