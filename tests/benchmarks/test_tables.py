@@ -179,9 +179,9 @@ def test_the_summary_counts_tables():
     from harness import Report
 
     report = Report("tables", quick=True)
-    for task, ours, theirs in (("one", 0.5, 0.4), ("two", 0.403, 0.4), ("three", 0.3, 0.4)):
-        report.add(task, "unkernel", "error", "", ours)
-        report.add(task, "LightGBM", "error", "", theirs)
+    for task, error, peer_error in (("one", 0.5, 0.4), ("two", 0.403, 0.4), ("three", 0.3, 0.4)):
+        report.add(task, "unkernel", "error", "", error)
+        report.add(task, "LightGBM", "error", "", peer_error)
     tables.add_summary(report)
     found = {(one.contender, one.figure): one.value for one in report.figures if one.task == "all tables"}
     assert found == {

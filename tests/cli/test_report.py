@@ -23,9 +23,9 @@ def test_a_page_about_a_model_of_rows(run, model_file, test_file, tmp_path):
     outcome = run("report", model_file, "--test", test_file, "-o", page, "--json").json
     evaluated = run("evaluate", model_file, test_file, "--json").json
     result = outcome["measures"]["model.uk"]
-    for ours, theirs in (("accuracy", "accuracy"), ("F1", "f1"), ("ROC area", "roc_area")):
-        assert result[ours]["value"] == pytest.approx(evaluated[theirs])
-        assert result[ours]["low"] <= result[ours]["value"] <= result[ours]["high"]
+    for title, measure in (("accuracy", "accuracy"), ("F1", "f1"), ("ROC area", "roc_area")):
+        assert result[title]["value"] == pytest.approx(evaluated[measure])
+        assert result[title]["low"] <= result[title]["value"] <= result[title]["high"]
     assert Page(page.read_text()).texts["h1"] == ["model.uk on test.svm"]
     assert outcome["bytes"] == page.stat().st_size
 

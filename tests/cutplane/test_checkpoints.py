@@ -363,12 +363,12 @@ def test_two_runs_do_not_share_a_checkpoint(folder):
 
 def test_files_of_the_user_in_the_folder_of_cuts_are_kept(folder):
     X, y = make_rows()
-    theirs = [folder / "problem-0" / name for name in ("thesis.txt", "cut-final.uk")]
-    theirs[0].parent.mkdir(parents=True)
-    for path in theirs:
+    user_files = [folder / "problem-0" / name for name in ("thesis.txt", "cut-final.uk")]
+    user_files[0].parent.mkdir(parents=True)
+    for path in user_files:
         path.write_text("mine")
     CuttingPlaneSVC(checkpoint=folder, **HARD).fit(X, y)
-    assert sorted(folder.rglob("*")) == [theirs[0].parent, *sorted(theirs)]
+    assert sorted(folder.rglob("*")) == [user_files[0].parent, *sorted(user_files)]
 
 
 def test_missing_cuts_are_named(killed, folder):

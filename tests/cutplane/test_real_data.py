@@ -28,11 +28,11 @@ def test_a9a_is_solved_to_the_gap(loss, solver):
     peer = LinearSVC(C=0.1, loss=loss, dual=True, tol=1e-2, max_iter=20_000, random_state=0)
     peer.fit(train.X, train.y)
     squared = loss == "squared_hinge"
-    ours = objective(clf, train.X, train.y, 0.1, squared=squared)
-    theirs = objective(peer, train.X, train.y, 0.1, squared=squared)
+    objective_here = objective(clf, train.X, train.y, 0.1, squared=squared)
+    peer_objective = objective(peer, train.X, train.y, 0.1, squared=squared)
     assert clf.gap_ <= 1e-3
-    assert clf.objective_ == pytest.approx(ours, rel=1e-6)
-    assert ours <= theirs * (1 + 1.1e-3)
+    assert clf.objective_ == pytest.approx(objective_here, rel=1e-6)
+    assert objective_here <= peer_objective * (1 + 1.1e-3)
     assert clf.score(test.X, test.y) == pytest.approx(peer.score(test.X, test.y), abs=2e-3)
 
 

@@ -51,11 +51,11 @@ def liblinear(**options):
 def check_against(clf, peer, X, signs, costs, *, problem=0):
     """Check that our objective is the reported one, and is within the gap of the peer's objective."""
     squared = clf.loss == "squared_hinge"
-    ours = compute_objective(clf, X, signs, costs, squared=squared, problem=problem)
-    theirs = compute_objective(peer, X, signs, costs, squared=squared, problem=problem)
-    assert ours <= theirs / (1 - clf.tol) * (1 + 1e-9)
-    assert theirs <= ours * (1 + 1e-5)  # otherwise LIBLINEAR has solved another problem
-    return ours
+    objective = compute_objective(clf, X, signs, costs, squared=squared, problem=problem)
+    peer_objective = compute_objective(peer, X, signs, costs, squared=squared, problem=problem)
+    assert objective <= peer_objective / (1 - clf.tol) * (1 + 1e-9)
+    assert peer_objective <= objective * (1 + 1e-5)  # otherwise LIBLINEAR has solved another problem
+    return objective
 
 
 # --- Against LIBLINEAR ---------------------------------------------------------------------------------

@@ -67,17 +67,17 @@ def tree_kernel(options, n_jobs=1):
 @few
 def test_kernels_equal_the_twin(kind, data, a, b):
     options = data.draw(draw_options(kind))
-    ours = tree_kernel(options)
+    compute = tree_kernel(options)
     left, right = [text(tree) for tree in a], [text(tree) for tree in b]
-    check(a, a, ours(left), options)
-    result = ours(left, right)
+    check(a, a, compute(left), options)
+    result = compute(left, right)
     check(a, b, result, options)
     # Uses a part of a forest with other content.
     forest = Forest(["(Other tree)", *right, *left])
     np.testing.assert_allclose(
-        ours(forest[1 + len(b) :], forest[1 : 1 + len(b)]), result, rtol=1e-12, atol=1e-14
+        compute(forest[1 + len(b) :], forest[1 : 1 + len(b)]), result, rtol=1e-12, atol=1e-14
     )
-    np.testing.assert_allclose(ours(left, forest[1 : 1 + len(b)]), result, rtol=1e-12, atol=1e-14)
+    np.testing.assert_allclose(compute(left, forest[1 : 1 + len(b)]), result, rtol=1e-12, atol=1e-14)
 
 
 @every_kernel

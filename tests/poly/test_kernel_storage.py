@@ -56,9 +56,7 @@ def test_support_vectors_and_weights_give_equal_classifiers(degree, classes, los
     density=st.tuples(st.sampled_from([0.02, 0.5, 1.0]), st.booleans()),
 )
 @few_examples(5)
-def test_the_reported_objective_equals_the_objective_of_the_model(
-    degree, loss, seed, rows, features, density
-):  # noqa: PLR0917
+def test_the_model_has_the_reported_objective(degree, loss, seed, rows, features, density):  # noqa: PLR0917
     share, binary = density
     rng = np.random.default_rng(seed)
     X = (rng.random((rows, features)) < share) * (1.0 if binary else rng.normal(size=(rows, features)))

@@ -92,8 +92,8 @@ def test_objective_and_weights_equal_liblinears():
     )
     w = peer.fit(Phi, y).coef_[0]
     signs = np.where(y == 1, 1.0, -1.0)
-    theirs = np.abs(w).sum() + 0.3 * (np.maximum(1 - signs * (Phi @ w), 0) ** 2).sum()
-    assert clf.objective_ == pytest.approx(theirs, rel=1e-5)
+    expected = np.abs(w).sum() + 0.3 * (np.maximum(1 - signs * (Phi @ w), 0) ** 2).sum()
+    assert clf.objective_ == pytest.approx(expected, rel=1e-5)
     assert clf.decision_function(X) == pytest.approx(Phi @ w, abs=1e-3)
     assert clf.to_model().n_conjunctions + 1 == pytest.approx((w != 0).sum(), abs=1)
 

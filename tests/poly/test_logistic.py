@@ -147,8 +147,8 @@ def test_objective_equals_liblinears():
     )
     w = peer.fit(Phi, y).coef_[0]
     signs = np.where(y == 1, 1.0, -1.0)
-    theirs = np.abs(w).sum() + 0.8 * np.logaddexp(0, -signs * (Phi @ w)).sum()
-    assert clf.objective_ == pytest.approx(theirs, rel=1e-5)
+    expected = np.abs(w).sum() + 0.8 * np.logaddexp(0, -signs * (Phi @ w)).sum()
+    assert clf.objective_ == pytest.approx(expected, rel=1e-5)
     assert clf.decision_function(X) == pytest.approx(Phi @ w, abs=1e-2)
     assert clf.predict_proba(X) == pytest.approx(peer.predict_proba(Phi), abs=1e-3)
 

@@ -109,9 +109,7 @@ def test_the_objective_is_optimal(rows: Any, targets: Any, loss: str, degree: in
 
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("storage", STORAGES)
-def test_the_reported_objective_equals_the_objective_of_the_model(
-    rows: Any, targets: Any, loss: str, storage: str
-) -> None:
+def test_the_model_has_the_reported_objective(rows: Any, targets: Any, loss: str, storage: str) -> None:
     reg = PolyRegressor(
         2, C=3.0, loss=loss, **LOSSES[loss], gamma=0.2, storage=storage, tol=1e-4, max_iter=10**5
     )
@@ -166,9 +164,11 @@ def test_quantiles_have_their_shares(rows: Any) -> None:
 
 
 def test_it_is_as_good_as_a_support_vector_regression(rows: Any, targets: Any) -> None:
-    ours = PolyRegressor(2, loss="epsilon_insensitive", epsilon=0.1, C=5.0, gamma=0.2)
-    theirs = SVR(kernel="poly", degree=2, epsilon=0.1, C=5.0, gamma=0.2, coef0=1.0)
-    assert cross_val_score(ours, rows, targets).mean() >= cross_val_score(theirs, rows, targets).mean() - 0.02
+    regressor = PolyRegressor(2, loss="epsilon_insensitive", epsilon=0.1, C=5.0, gamma=0.2)
+    svr = SVR(kernel="poly", degree=2, epsilon=0.1, C=5.0, gamma=0.2, coef0=1.0)
+    assert (
+        cross_val_score(regressor, rows, targets).mean() >= cross_val_score(svr, rows, targets).mean() - 0.02
+    )
 
 
 # --- Rows ---------------------------------------------------------------------------------------------

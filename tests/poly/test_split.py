@@ -75,7 +75,7 @@ def test_reaches_the_optimum_of_the_kernel_matrix(degree, seed, rows, sizes, coe
     assert clf.objective_ == pytest.approx(optimum, rel=1e-5)
 
 
-def test_the_reported_objective_equals_the_objective_of_the_model():
+def test_the_model_has_the_reported_objective():
     """The scores, updated step by step in training, must stay equal to the scores of the model."""
     X, y = make_word_rows(5, rows=4200)
     clf = PolySVC(3, C=0.05, gamma=0.3, storage="split", tol=1e-5, max_iter=10**5).fit(X, y)

@@ -108,8 +108,8 @@ def test_objective_equals_liblinears(degree, loss):
     )
     peer.fit(Phi, y, weights)
     signs = np.where(y == 1, 1.0, -1.0)
-    theirs = reference.primal(peer.coef_[0], Phi, signs, 0.1 * weights, loss)
-    assert clf.objective_ == pytest.approx(theirs, rel=1e-5)
+    expected = reference.primal(peer.coef_[0], Phi, signs, 0.1 * weights, loss)
+    assert clf.objective_ == pytest.approx(expected, rel=1e-5)
     assert clf.decision_function(X) == pytest.approx(Phi @ peer.coef_[0], abs=2e-2)
 
 

@@ -23,8 +23,8 @@ NAMES = sorted(path.name for path in boosting_machines.GOLDEN.glob("*.json"))
 def check_answers(fast, machine, X, answers):
     """Check answers to batches and to single records."""
     scores = answers.get("decision_function", answers["predict"])
-    ours = fast.decision_function(X) if hasattr(machine, "classes_") else fast.predict(X)
-    np.testing.assert_allclose(ours, scores, rtol=CLOSE, atol=CLOSE)
+    fast_scores = fast.decision_function(X) if hasattr(machine, "classes_") else fast.predict(X)
+    np.testing.assert_allclose(fast_scores, scores, rtol=CLOSE, atol=CLOSE)
     records = X.astype(object).to_dict("records")
     singles = [fast.score_one(record) for record in records]
     np.testing.assert_allclose(singles, scores, rtol=CLOSE, atol=CLOSE)

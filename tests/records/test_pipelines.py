@@ -91,10 +91,10 @@ def check_equal(case: generated.Case) -> None:
 def check_answers(
     fast: Any, X: Any, labels: Any, scores: Any, probabilities: Any, *, has_scores: bool
 ) -> None:
-    ours = fast.decision_function(X) if has_scores else fast.predict_proba(X)
+    fast_scores = fast.decision_function(X) if has_scores else fast.predict_proba(X)
     limit = CLOSE * max(1.0, np.abs(scores).max())
     are_clear = have_clear_votes(fast, X, limit)
-    np.testing.assert_allclose(ours[are_clear], scores[are_clear], rtol=CLOSE, atol=limit)
+    np.testing.assert_allclose(fast_scores[are_clear], scores[are_clear], rtol=CLOSE, atol=limit)
     is_certain = are_clear & (
         is_sure(scores) if fast.decision.threshold is None else is_off_threshold(fast, X)
     )

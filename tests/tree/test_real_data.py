@@ -46,9 +46,9 @@ def test_descriptions_are_learned_as_libsvm_learns_them():
     dual = np.abs(coefficients).sum() - 0.5 * coefficients @ inner @ coefficients
     assert dual * (1 - 1e-6) <= clf.objective_ <= dual * (1 + 2e-3)
     assert dual == pytest.approx(SVM_LIGHT_TK["DESC"], rel=1e-5)
-    theirs = peer.predict(TreeKernel(n_jobs=2)(test_trees, X))
-    ours = clf.predict(test_trees)
-    assert np.mean(ours == theirs) > 0.99
+    peer_labels = peer.predict(TreeKernel(n_jobs=2)(test_trees, X))
+    labels = clf.predict(test_trees)
+    assert np.mean(labels == peer_labels) > 0.99
     assert clf.score(test_trees, test_classes == "DESC") == pytest.approx(0.978, abs=0.003)
 
 

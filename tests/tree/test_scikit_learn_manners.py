@@ -272,13 +272,15 @@ def test_a_pipeline():
 
 def test_a_kernel_matrix_for_another_learner():
     pipeline = make_pipeline(TreeKernel(), SVC(kernel="precomputed", tol=1e-6)).fit(TEXTS, NAMES)
-    ours = TreeSVC(tol=1e-5).fit(TEXTS, NAMES)
-    np.testing.assert_allclose(pipeline.decision_function(TEXTS), predict_texts(ours), atol=0.02)
+    learner = TreeSVC(tol=1e-5).fit(TEXTS, NAMES)
+    np.testing.assert_allclose(pipeline.decision_function(TEXTS), predict_texts(learner), atol=0.02)
     grid = {"treekernel__decay": [0.1, 0.4], "treekernel__kernel": ["sst", "ptk"], "svc__C": [0.1, 10.0]}
     search = GridSearchCV(pipeline, grid, cv=FOLDS, error_score="raise").fit(TEXTS, NAMES)
     assert search.score(TEXTS, NAMES) > 0.85
-    theirs = cross_val_score(pipeline, TEXTS, NAMES, cv=FOLDS)
-    np.testing.assert_allclose(theirs, cross_val_score(TreeSVC(tol=1e-5), TEXTS, NAMES, cv=FOLDS), atol=0.04)
+    pipeline_scores = cross_val_score(pipeline, TEXTS, NAMES, cv=FOLDS)
+    np.testing.assert_allclose(
+        pipeline_scores, cross_val_score(TreeSVC(tol=1e-5), TEXTS, NAMES, cv=FOLDS), atol=0.04
+    )
 
 
 def test_a_kernel_function_for_another_learner():
@@ -310,9 +312,11 @@ def test_probabilities_by_calibration(classes, X):
 
 def test_one_against_the_rest_of_scikit_learn():
     texts, labels = make_problem(3, 90, classes=3)
-    theirs = OneVsRestClassifier(TreeSVC(tol=1e-5)).fit(texts, labels)
-    ours = TreeSVC(tol=1e-5).fit(texts, labels)
-    np.testing.assert_allclose(theirs.decision_function(texts), ours.decision_function(texts), atol=0.02)
+    meta_learner = OneVsRestClassifier(TreeSVC(tol=1e-5)).fit(texts, labels)
+    learner = TreeSVC(tol=1e-5).fit(texts, labels)
+    np.testing.assert_allclose(
+        meta_learner.decision_function(texts), learner.decision_function(texts), atol=0.02
+    )
 
 
 def test_ensembles_refuse_trees():

@@ -113,24 +113,24 @@ def test_equals_the_twin_on_any_bytes(data, plan):
 
 
 @given(valid_files(ordered=True), st.sampled_from([True, False, "auto"]))
-def test_equals_scikit_learn(data, zero_based):
-    if zero_based is False and any(0 in row for row in twin.read(data).rows):
+def test_equals_scikit_learn(text, zero_based):
+    if zero_based is False and any(0 in row for row in twin.read(text).rows):
         return
-    ours = read_svmlight(io.BytesIO(data), zero_based=zero_based, n_features=41)
-    X, y, qid = load_svmlight_file(io.BytesIO(data), zero_based=zero_based, n_features=41, query_id=True)
-    assert ours.X.shape == X.shape
-    np.testing.assert_array_equal(ours.X.toarray(), X.toarray())
-    np.testing.assert_array_equal(ours.y, y)
-    assert (ours.qid is None) == (len(qid) == 0)
-    np.testing.assert_array_equal([] if ours.qid is None else ours.qid, qid)
+    data = read_svmlight(io.BytesIO(text), zero_based=zero_based, n_features=41)
+    X, y, qid = load_svmlight_file(io.BytesIO(text), zero_based=zero_based, n_features=41, query_id=True)
+    assert data.X.shape == X.shape
+    np.testing.assert_array_equal(data.X.toarray(), X.toarray())
+    np.testing.assert_array_equal(data.y, y)
+    assert (data.qid is None) == (len(qid) == 0)
+    np.testing.assert_array_equal([] if data.qid is None else data.qid, qid)
 
 
 def test_golden_file_equals_scikit_learn():
-    ours = read_svmlight(GOLDEN)
+    data = read_svmlight(GOLDEN)
     X, y = load_svmlight_file(str(GOLDEN))
-    assert (ours.X != X).nnz == 0
-    np.testing.assert_array_equal(ours.y, y)
-    assert not ours.zero_based
+    assert (data.X != X).nnz == 0
+    np.testing.assert_array_equal(data.y, y)
+    assert not data.zero_based
 
 
 def test_files_written_by_scikit_learn_are_read():
@@ -139,9 +139,9 @@ def test_files_written_by_scikit_learn_are_read():
     stream = io.BytesIO()
     dump_svmlight_file(X, y, stream, zero_based=False, comment="made here")
     stream.seek(0)
-    ours = read_svmlight(stream)
-    np.testing.assert_allclose(ours.X.toarray(), X, rtol=1e-15)
-    assert ours.comments > 0
+    data = read_svmlight(stream)
+    np.testing.assert_allclose(data.X.toarray(), X, rtol=1e-15)
+    assert data.comments > 0
 
 
 def test_the_result_has_rows_labels_and_other_fields():
@@ -236,14 +236,14 @@ def test_real_data_equals_scikit_learn(name, tmp_path):
         source = datasets.path(name)
     except FileNotFoundError as error:
         pytest.skip(str(error))
-    ours = datasets.load(name, n_jobs=2)
+    data = datasets.load(name, n_jobs=2)
     uncompressed = tmp_path / "plain.svm"
     lines = lzma.decompress(source.read_bytes()).splitlines(keepends=True)[:3000]
     uncompressed.write_bytes(b"".join(lines))
     X, y, qid = load_svmlight_file(
-        str(uncompressed), n_features=ours.X.shape[1], zero_based=False, query_id=True
+        str(uncompressed), n_features=data.X.shape[1], zero_based=False, query_id=True
     )
-    assert (ours.X[: len(lines)] != X).nnz == 0
-    np.testing.assert_array_equal(ours.y[: len(lines)], y)
-    if ours.qid is not None:
-        np.testing.assert_array_equal(ours.qid[: len(lines)], qid)
+    assert (data.X[: len(lines)] != X).nnz == 0
+    np.testing.assert_array_equal(data.y[: len(lines)], y)
+    if data.qid is not None:
+        np.testing.assert_array_equal(data.qid[: len(lines)], qid)

@@ -90,8 +90,8 @@ def test_a_worker_that_is_killed_before_training(
     with pytest.MonkeyPatch.context() as patch:
         for place, name in PHASES[phase]:
             patch.setattr(place, name, once_before(getattr(place, name), kill))
-        ours = fit_learner(kind, process_client, data)
-    assert ours.objective_ == pytest.approx(expected[kind], rel=3e-3)
+        distributed = fit_learner(kind, process_client, data)
+    assert distributed.objective_ == pytest.approx(expected[kind], rel=3e-3)
 
 
 @pytest.mark.hostile
@@ -111,10 +111,10 @@ def test_a_worker_that_is_stopped_before_and_while_one_worker_works_alone(
         patch.setattr(workers, "_FIRST_FETCH_SECONDS", 0.5)
         patch.setattr(place, name, once_before(getattr(place, name), stop))
         try:
-            ours = fit_learner(kind, process_client, data)
+            distributed = fit_learner(kind, process_client, data)
         finally:
             continue_workers(process_client)
-    assert ours.objective_ == pytest.approx(expected[kind], rel=3e-3)
+    assert distributed.objective_ == pytest.approx(expected[kind], rel=3e-3)
 
 
 def test_blocks_are_made_again_when_all_workers_are_lost_at_once(
@@ -123,20 +123,20 @@ def test_blocks_are_made_again_when_all_workers_are_lost_at_once(
     """Dask would keep tasks that prefer a lost worker waiting for it, even when other workers join."""
     options = {"processes": False, "n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0"}
     with (
-        LocalCluster(**options) as local,
-        Client(local, set_as_default=False) as client,
+        LocalCluster(**options) as cluster,
+        Client(cluster, set_as_default=False) as client,
         pytest.MonkeyPatch.context() as patch,
     ):
 
         def replace_all() -> None:
-            local.scale(0)
+            cluster.scale(0)
             wait_for(lambda: not client.nthreads())
-            local.scale(2)
+            cluster.scale(2)
 
         replacing = once_before(gathered_blocks.fetch_results, replace_all)
         patch.setattr(gathered_blocks, "fetch_results", replacing)
-        ours = fit_learner("linear", client, data)
-    assert ours.objective_ == pytest.approx(expected["linear"], rel=3e-3)
+        distributed = fit_learner("linear", client, data)
+    assert distributed.objective_ == pytest.approx(expected["linear"], rel=3e-3)
 
 
 # --- Faults without recovery --------------------------------------------------------------------------------
@@ -182,11 +182,13 @@ def test_a_run_whose_scheduler_was_lost_resumes_from_its_checkpoint(
         if (folder / "problem-0" / "state.uk").exists():
             os.kill(process, signal.SIGKILL)
 
-    ours = learner(C=0.03, tol=1e-6, checkpoint=folder, client=doomed)
+    distributed = learner(C=0.03, tol=1e-6, checkpoint=folder, client=doomed)
     other_columns = {"qid": None} if learner is DaskRankSVM else {}
     with pytest.raises(SchedulerLostError, match=rf"scheduler was lost.*from the checkpoint {folder}"):
-        ours.fit_reporting(data.X, data.ranks > 1, sample_weight=None, **other_columns, on_progress=kill)
-    refitted = ours.set_params(client=client).fit(data.X, data.ranks > 1)
+        distributed.fit_reporting(
+            data.X, data.ranks > 1, sample_weight=None, **other_columns, on_progress=kill
+        )
+    refitted = distributed.set_params(client=client).fit(data.X, data.ranks > 1)
     assert refitted.gap_ <= 1e-6
 
 
@@ -195,8 +197,8 @@ def test_workers_whose_memory_is_full_are_named(data: Any) -> None:
     options = {"processes": False, "n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0"}
     with (
         dask.config.set(settings | {"distributed.worker.memory.pause": 1e-6}),
-        LocalCluster(**options, memory_limit="8GiB") as local,
-        Client(local, set_as_default=False) as client,
+        LocalCluster(**options, memory_limit="8GiB") as cluster,
+        Client(cluster, set_as_default=False) as client,
         pytest.MonkeyPatch.context() as patch,
     ):
         wait_for(lambda: all(worker.paused for worker in workers.list_workers(client).values()))

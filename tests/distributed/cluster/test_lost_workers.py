@@ -46,12 +46,12 @@ def test_a_killed_worker(
     monkeypatch.setattr("unkernel.distributed.cluster.coordinator._MAX_BYTES_BY_CLIENT", by_client)
     killing = kill_a_worker(process_client, 5)
     monkeypatch.setattr(SeparableRisk, when, killing(getattr(SeparableRisk, when)))
-    ours = DaskCuttingPlaneSVC(tol=TOL, C=0.03, client=process_client).fit(data.X, data.binary)
-    theirs = CuttingPlaneSVC(tol=TOL, C=0.03).fit(data.X, data.binary)
-    assert ours.n_recoveries_ >= 1
-    assert ours.traffic_["restored"] > 0
-    assert ours.gap_ <= TOL
-    assert ours.objective_ == pytest.approx(theirs.objective_, rel=2 * TOL)
+    distributed = DaskCuttingPlaneSVC(tol=TOL, C=0.03, client=process_client).fit(data.X, data.binary)
+    local = CuttingPlaneSVC(tol=TOL, C=0.03).fit(data.X, data.binary)
+    assert distributed.n_recoveries_ >= 1
+    assert distributed.traffic_["restored"] > 0
+    assert distributed.gap_ <= TOL
+    assert distributed.objective_ == pytest.approx(local.objective_, rel=2 * TOL)
 
 
 @pytest.mark.parametrize("when", ["aim", "cut"])
@@ -63,12 +63,12 @@ def test_a_killed_worker_while_ranking(
     killing = kill_a_worker(process_client, 3)
     monkeypatch.setattr(risk, when, killing(getattr(risk, when)))
     groups = data.groups if risk is GroupRisk else None
-    ours = DaskRankSVM(tol=TOL, C=0.03, client=process_client).fit(data.X, data.ranks, groups)
-    theirs = RankSVM(tol=TOL, C=0.03).fit(data.X, data.ranks, groups)
-    assert ours.n_recoveries_ >= 1
-    assert ours.traffic_["restored"] > 0
-    assert ours.gap_ <= TOL
-    assert ours.objective_ == pytest.approx(theirs.objective_, rel=2 * TOL)
+    distributed = DaskRankSVM(tol=TOL, C=0.03, client=process_client).fit(data.X, data.ranks, groups)
+    local = RankSVM(tol=TOL, C=0.03).fit(data.X, data.ranks, groups)
+    assert distributed.n_recoveries_ >= 1
+    assert distributed.traffic_["restored"] > 0
+    assert distributed.gap_ <= TOL
+    assert distributed.objective_ == pytest.approx(local.objective_, rel=2 * TOL)
 
 
 def test_a_worker_that_is_killed_between_its_answer_and_the_transfer(
@@ -88,9 +88,9 @@ def test_a_worker_that_is_killed_between_its_answer_and_the_transfer(
         return is_done
 
     monkeypatch.setattr(coordinator, "wait_until_done", killing_when_finished)
-    ours = DaskCuttingPlaneSVC(tol=TOL, C=0.03, client=process_client).fit(data.X, data.binary)
-    assert ours.n_recoveries_ >= 1
-    assert ours.gap_ <= TOL
+    distributed = DaskCuttingPlaneSVC(tol=TOL, C=0.03, client=process_client).fit(data.X, data.binary)
+    assert distributed.n_recoveries_ >= 1
+    assert distributed.gap_ <= TOL
 
 
 def test_cancelled_tasks_are_submitted_again(
@@ -108,9 +108,9 @@ def test_cancelled_tasks_are_submitted_again(
         return fetched
 
     monkeypatch.setattr(workers, "fetch", cancelling)
-    ours = DaskCuttingPlaneSVC(tol=TOL, C=0.03, client=process_client).fit(data.X, data.binary)
-    assert ours.n_recoveries_ == 1
-    assert ours.gap_ <= TOL
+    distributed = DaskCuttingPlaneSVC(tol=TOL, C=0.03, client=process_client).fit(data.X, data.binary)
+    assert distributed.n_recoveries_ == 1
+    assert distributed.gap_ <= TOL
 
 
 @pytest.mark.parametrize("by_client", [0, 1 << 23])
@@ -127,13 +127,13 @@ def test_a_worker_that_is_stopped_is_replaced(
     stopping = kill_a_worker(process_client, 5, signal.SIGSTOP)
     monkeypatch.setattr(SeparableRisk, when, stopping(getattr(SeparableRisk, when)))
     try:
-        ours = DaskCuttingPlaneSVC(tol=TOL, C=0.03, client=process_client).fit(data.X, data.binary)
+        distributed = DaskCuttingPlaneSVC(tol=TOL, C=0.03, client=process_client).fit(data.X, data.binary)
     finally:
         continue_workers(process_client)
-    theirs = CuttingPlaneSVC(tol=TOL, C=0.03).fit(data.X, data.binary)
-    assert ours.n_recoveries_ >= 1
-    assert ours.traffic_["restored"] > 0
-    assert ours.objective_ == pytest.approx(theirs.objective_, rel=2 * TOL)
+    local = CuttingPlaneSVC(tol=TOL, C=0.03).fit(data.X, data.binary)
+    assert distributed.n_recoveries_ >= 1
+    assert distributed.traffic_["restored"] > 0
+    assert distributed.objective_ == pytest.approx(local.objective_, rel=2 * TOL)
 
 
 # --- Without a cluster: tasks that run twice, late, or on a rebuilt part ------------------------------------

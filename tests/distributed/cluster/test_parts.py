@@ -91,8 +91,8 @@ def test_rows_of_the_client_become_several_parts_if_they_are_many(
 def test_parts_with_weights_and_without_are_not_joined(client: Any, data: Any) -> None:
     weighted = [dask.delayed((data.X, data.binary, None, np.ones(600))) for _ in range(4)]
     blocks = [*make_delayed_blocks(data, data.binary, count=8), *weighted]
-    ours = DaskCuttingPlaneSVC(0.03, tol=TOL, client=client).fit(blocks)
-    assert ours.gap_ <= TOL
+    distributed = DaskCuttingPlaneSVC(0.03, tol=TOL, client=client).fit(blocks)
+    assert distributed.gap_ <= TOL
 
 
 @pytest.mark.parametrize(
@@ -126,12 +126,12 @@ def test_blocks_of_different_widths(client: Any, data: Any, learner: Any, form: 
     else:
         shaped = [(sparse.csr_matrix(part) if form == "sparse" else part, y) for part, y in pieces]
         inputs = [dask.delayed(block) for block in shaped]
-    ours = learner(tol=TOL, client=client).fit(inputs)
+    distributed = learner(tol=TOL, client=client).fit(inputs)
     on_one_block = learner(tol=TOL, client=client).fit(X, labels)
-    assert ours.n_features_in_ == 60
-    assert ours.objective_ == pytest.approx(on_one_block.objective_, rel=2 * TOL)
+    assert distributed.n_features_in_ == 60
+    assert distributed.objective_ == pytest.approx(on_one_block.objective_, rel=2 * TOL)
     with pytest.raises(ValueError, match="features"):
-        ours.decision_function(X[:, :59])
+        distributed.decision_function(X[:, :59])
 
 
 # --- Placement of parts -------------------------------------------------------------------------------------
@@ -185,15 +185,17 @@ def test_a_worker_that_joins_gets_its_share(
         aim(self, weights)
 
     monkeypatch.setattr(GroupRisk, "aim", joining)
-    ours = DaskCuttingPlaneSVC(0.03, tol=TOL, client=client).fit(make_delayed_blocks(data, data.binary))
+    distributed = DaskCuttingPlaneSVC(0.03, tol=TOL, client=client).fit(
+        make_delayed_blocks(data, data.binary)
+    )
     places = clusters[-1].places
     assert sorted(places.count(worker) for worker in set(places)) == [2, 2]
-    assert ours.traffic_["restored"] > 0
-    assert ours.n_recoveries_ == 0
+    assert distributed.traffic_["restored"] > 0
+    assert distributed.n_recoveries_ == 0
     without_joining = DaskCuttingPlaneSVC(0.03, tol=TOL, client=client).fit(
         make_delayed_blocks(data, data.binary)
     )
-    assert ours.objective_ == pytest.approx(without_joining.objective_, rel=2 * TOL)
+    assert distributed.objective_ == pytest.approx(without_joining.objective_, rel=2 * TOL)
 
 
 def test_blocks_that_are_all_on_one_worker_are_shared(
@@ -208,10 +210,10 @@ def test_blocks_that_are_all_on_one_worker_are_shared(
     worker = min(client.nthreads())
     blocks = client.compute(make_delayed_blocks(data, data.binary), workers=[worker])
     wait(blocks)
-    ours = DaskCuttingPlaneSVC(0.03, tol=TOL, client=client).fit(blocks)
+    distributed = DaskCuttingPlaneSVC(0.03, tol=TOL, client=client).fit(blocks)
     places = clusters[-1].places
     assert sorted(places.count(worker) for worker in set(places)) == [1, 1, 2]
-    assert ours.gap_ <= TOL
+    assert distributed.gap_ <= TOL
 
 
 # --- Checkpoints -------------------------------------------------------------------------------------------
@@ -255,7 +257,7 @@ def test_a_checkpoint_is_used_on_another_cluster(
         patch.setattr(
             Checkpoint, "restore", lambda *arguments: restored.append(restore(*arguments)) or restored[-1]
         )
-        ours = learner(**options, client=growing[1]).fit(data.X, data.ranks)
-    assert ours.gap_ <= TOL
+        distributed = learner(**options, client=growing[1]).fit(data.X, data.ranks)
+    assert distributed.gap_ <= TOL
     assert restored
     assert {rounds for _, rounds in restored} == {3}

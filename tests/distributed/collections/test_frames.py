@@ -46,13 +46,13 @@ def labels(people: pd.DataFrame) -> Any:
 def assert_same_plan(actual: RecordEncoder, expected: RecordEncoder) -> None:
     assert actual.kinds_ == expected.kinds_
     assert actual.get_feature_names_out().tolist() == expected.get_feature_names_out().tolist()
-    (ours, our_settings), (theirs, their_settings) = (
+    (distributed, our_settings), (local, their_settings) = (
         encoder.plan_.to_container("") for encoder in (actual, expected)
     )
     assert our_settings == their_settings
-    assert ours.keys() == theirs.keys()
-    for name, array in ours.items():
-        np.testing.assert_array_equal(array, theirs[name])
+    assert distributed.keys() == local.keys()
+    for name, array in distributed.items():
+        np.testing.assert_array_equal(array, local[name])
 
 
 @pytest.mark.parametrize("partitions", [1, 3, 20])

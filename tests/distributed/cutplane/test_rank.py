@@ -30,10 +30,10 @@ def count_on_grids(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("unkernel.distributed.cutplane.risks._MAX_SCORED_ROWS", 0)
 
 
-def assert_equally_good(ours: Any, theirs: Any) -> None:
-    assert ours.gap_ <= TOL
-    assert ours.objective_ == pytest.approx(theirs.objective_, rel=2 * TOL)
-    assert "scores" not in ours.traffic_
+def assert_equally_good(distributed: Any, local: Any) -> None:
+    assert distributed.gap_ <= TOL
+    assert distributed.objective_ == pytest.approx(local.objective_, rel=2 * TOL)
+    assert "scores" not in distributed.traffic_
 
 
 # --- Counts ----------------------------------------------------------------------------------------------
@@ -58,11 +58,11 @@ def test_the_result_equals_local_training(
     client: Any, data: Any, count_on_grids: None, weighted: bool, pair_weight: Any
 ) -> None:
     weights = data.weights if weighted else None
-    ours = DaskRankSVM(C, tol=TOL, pair_weight=pair_weight).fit(data.X, data.ranks, None, weights)
-    theirs = RankSVM(C, tol=TOL, pair_weight=pair_weight).fit(data.X, data.ranks, None, weights)
-    assert_equally_good(ours, theirs)
-    np.testing.assert_array_equal(ours.ranks_, theirs.ranks_)
-    assert ours.score(data.X, data.ranks) == pytest.approx(theirs.score(data.X, data.ranks), abs=0.01)
+    distributed = DaskRankSVM(C, tol=TOL, pair_weight=pair_weight).fit(data.X, data.ranks, None, weights)
+    local = RankSVM(C, tol=TOL, pair_weight=pair_weight).fit(data.X, data.ranks, None, weights)
+    assert_equally_good(distributed, local)
+    np.testing.assert_array_equal(distributed.ranks_, local.ranks_)
+    assert distributed.score(data.X, data.ranks) == pytest.approx(local.score(data.X, data.ranks), abs=0.01)
 
 
 @pytest.mark.parametrize(("large_C", "shift"), [(0.1, 0.0), (1.0, 1000.0)])
@@ -71,10 +71,10 @@ def test_the_objective_equals_the_sum_over_all_pairs(
 ) -> None:
     """The objective depends on differences of scores only, also for scores far from 0."""
     X, y, _ = make_ranking(3)
-    ours = DaskRankSVM(large_C, tol=1e-4).fit(np.c_[X, np.full(len(X), shift)], y)
+    distributed = DaskRankSVM(large_C, tol=1e-4).fit(np.c_[X, np.full(len(X), shift)], y)
     minimum = solve_pairs(X, large_C, *listed_pairs(y))
-    assert ours.gap_ <= 1e-4
-    assert minimum * (1 - 1e-6) <= ours.objective_ <= minimum * (1 + 2e-4)
+    assert distributed.gap_ <= 1e-4
+    assert minimum * (1 - 1e-6) <= distributed.objective_ <= minimum * (1 + 2e-4)
 
 
 def test_counts_do_not_grow_with_the_rows(
@@ -127,8 +127,8 @@ def test_grids_become_wider_and_finer(
         return grid
 
     monkeypatch.setattr(risks.PairRisk, "_make_grid", noting)
-    ours = DaskRankSVM(C, tol=TOL).fit(data.X, data.ranks)
-    assert_equally_good(ours, RankSVM(C, tol=TOL).fit(data.X, data.ranks))
+    distributed = DaskRankSVM(C, tol=TOL).fit(data.X, data.ranks)
+    assert_equally_good(distributed, RankSVM(C, tol=TOL).fit(data.X, data.ranks))
     assert max(cells for cells, _ in grid_sizes) > 2
     assert {levels for _, levels in grid_sizes} > {1, 2, 4}
 
@@ -139,11 +139,15 @@ def test_gaps_that_counts_of_scores_cannot_reach_warn(
     monkeypatch.setattr(risks, "_MAX_ENTRIES", 0)
     monkeypatch.setattr(risks, "_MAX_FIRST_CELLS", 16)
     with pytest.warns(ConvergenceWarning, match="counts of scores"):
-        ours = DaskRankSVM(1.0, tol=1e-6, max_iter=6).fit(data.X, data.ranks)
-    theirs = RankSVM(1.0, tol=1e-4).fit(data.X, data.ranks)
-    assert ours.gap_ > 1e-6
+        distributed = DaskRankSVM(1.0, tol=1e-6, max_iter=6).fit(data.X, data.ranks)
+    local = RankSVM(1.0, tol=1e-4).fit(data.X, data.ranks)
+    assert distributed.gap_ > 1e-6
     # The objective is an upper bound of the minimum, and the bound a lower one.
-    assert ours.objective_ * (1 - ours.gap_) <= theirs.objective_ <= ours.objective_ * (1 + 1e-4)
+    assert (
+        distributed.objective_ * (1 - distributed.gap_)
+        <= local.objective_
+        <= distributed.objective_ * (1 + 1e-4)
+    )
 
 
 def test_scores_that_are_not_finite() -> None:
@@ -177,9 +181,9 @@ def test_too_many_labels_to_count_warn(
 def test_warm_start_and_path_when_pairs_are_counted_on_grids(
     client: Any, data: Any, count_on_grids: None
 ) -> None:
-    ours = DaskRankSVM(C, tol=TOL, warm_start=True).fit(data.X, data.ranks)
-    cold_iterations = ours.n_iter_
-    assert ours.fit(data.X, data.ranks).n_iter_ <= cold_iterations
+    distributed = DaskRankSVM(C, tol=TOL, warm_start=True).fit(data.X, data.ranks)
+    cold_iterations = distributed.n_iter_
+    assert distributed.fit(data.X, data.ranks).n_iter_ <= cold_iterations
     Cs = [0.01, 0.1]
     paths = zip(
         DaskRankSVM(tol=TOL).path(data.X, data.ranks, Cs),
@@ -198,8 +202,8 @@ def test_a_checkpoint(client: Any, data: Any, count_on_grids: None, tmp_path: An
         DaskRankSVM(**options, max_iter=2).fit(data.X, data.ranks, groups)
     with pytest.raises(ValueError, match="other rows"):
         DaskRankSVM(**options, pair_weight={(4.0, 0.0): 2.0}).fit(data.X, data.ranks, groups)
-    ours = DaskRankSVM(**options).fit(data.X, data.ranks, groups)
-    assert_equally_good(ours, RankSVM(C, tol=TOL).fit(data.X, data.ranks, groups))
+    distributed = DaskRankSVM(**options).fit(data.X, data.ranks, groups)
+    assert_equally_good(distributed, RankSVM(C, tol=TOL).fit(data.X, data.ranks, groups))
 
 
 # --- Groups ----------------------------------------------------------------------------------------------
@@ -209,15 +213,17 @@ def test_a_checkpoint(client: Any, data: Any, count_on_grids: None, tmp_path: An
 @pytest.mark.parametrize("pair_weight", slow_after(1, ["ndcg", "uniform", {(4.0, 0.0): 2.0}]), ids=str)
 def test_groups(client: Any, data: Any, weighted: bool, pair_weight: Any) -> None:
     weights = data.weights if weighted else None
-    ours = DaskRankSVM(C, tol=TOL, pair_weight=pair_weight).fit(data.X, data.ranks, data.groups, weights)
-    theirs = RankSVM(C, tol=TOL, pair_weight=pair_weight).fit(data.X, data.ranks, data.groups, weights)
-    assert_equally_good(ours, theirs)
+    distributed = DaskRankSVM(C, tol=TOL, pair_weight=pair_weight).fit(
+        data.X, data.ranks, data.groups, weights
+    )
+    local = RankSVM(C, tol=TOL, pair_weight=pair_weight).fit(data.X, data.ranks, data.groups, weights)
+    assert_equally_good(distributed, local)
 
 
 def test_the_objective_equals_the_sum_over_all_pairs_in_groups(client: Any) -> None:
     X, y, qid = make_ranking(5, groups=6)
-    ours = DaskRankSVM(1.0, tol=1e-5).fit(X, y, qid)
-    assert ours.objective_ == pytest.approx(solve_pairs(X, 1.0, *listed_pairs(y, qid)), rel=2e-5)
+    distributed = DaskRankSVM(1.0, tol=1e-5).fit(X, y, qid)
+    assert distributed.objective_ == pytest.approx(solve_pairs(X, 1.0, *listed_pairs(y, qid)), rel=2e-5)
 
 
 @pytest.mark.parametrize("kind", ["text", "dask array", "one part has no pair"])
@@ -231,9 +237,9 @@ def test_groups_of_any_kind(client: Any, data: Any, kind: str) -> None:
             X, groups = da.from_array(X.toarray(), chunks=(90, 60)), da.from_array(groups, chunks=90)
         case _:
             groups = np.r_[np.arange(1000, 1250), data.groups[250:]]  # the first 250 rows have a group each
-    ours = DaskRankSVM(C, tol=TOL).fit(X, data.ranks, groups)
+    distributed = DaskRankSVM(C, tol=TOL).fit(X, data.ranks, groups)
     message = np.asarray(groups.compute() if kind == "dask array" else groups)
-    assert_equally_good(ours, RankSVM(C, tol=TOL).fit(data.X, data.ranks, message))
+    assert_equally_good(distributed, RankSVM(C, tol=TOL).fit(data.X, data.ranks, message))
 
 
 def test_groups_are_gathered_by_moving_few_rows(client: Any, data: Any) -> None:
@@ -273,9 +279,9 @@ def _list_rows(blocks: Any) -> list[tuple[float, ...]]:
 
 def test_gathering_groups_leaves_no_empty_part(client: Any, data: Any) -> None:
     """If all rows are of one group, they move to one part, and the empty parts are removed."""
-    ours = DaskRankSVM(C, tol=TOL).fit(data.X, data.ranks, np.zeros(600))
-    assert ours.n_parts_ == 1
-    assert_equally_good(ours, RankSVM(C, tol=TOL).fit(data.X, data.ranks))
+    distributed = DaskRankSVM(C, tol=TOL).fit(data.X, data.ranks, np.zeros(600))
+    assert distributed.n_parts_ == 1
+    assert_equally_good(distributed, RankSVM(C, tol=TOL).fit(data.X, data.ranks))
 
 
 def test_groups_without_a_name_are_refused(client: Any, data: Any) -> None:

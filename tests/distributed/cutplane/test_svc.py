@@ -37,9 +37,9 @@ def make_dask_svc(**options: Any) -> DaskCuttingPlaneSVC:
     return DaskCuttingPlaneSVC(**{"C": C, "tol": TOL} | options)
 
 
-def assert_equally_good(ours: Any, theirs: Any) -> None:
-    assert ours.gap_ <= TOL
-    assert ours.objective_ == pytest.approx(theirs.objective_, rel=2 * TOL)
+def assert_equally_good(distributed: Any, local: Any) -> None:
+    assert distributed.gap_ <= TOL
+    assert distributed.objective_ == pytest.approx(local.objective_, rel=2 * TOL)
 
 
 @pytest.mark.parametrize(
@@ -63,21 +63,21 @@ def assert_equally_good(ours: Any, theirs: Any) -> None:
     ids=str,
 )
 def test_binary(client: Any, data: Any, options: dict[str, Any]) -> None:
-    ours = make_dask_svc(client=client, **options).fit(data.X, data.binary)
-    theirs = make_local_svc(**options).fit(data.X, data.binary)
-    assert_equally_good(ours, theirs)
-    assert np.mean(ours.predict(data.X) == theirs.predict(data.X)) > 0.98
-    assert ours.n_parts_ == 3
-    assert ours.n_recoveries_ == 0
+    distributed = make_dask_svc(client=client, **options).fit(data.X, data.binary)
+    local = make_local_svc(**options).fit(data.X, data.binary)
+    assert_equally_good(distributed, local)
+    assert np.mean(distributed.predict(data.X) == local.predict(data.X)) > 0.98
+    assert distributed.n_parts_ == 3
+    assert distributed.n_recoveries_ == 0
 
 
 @pytest.mark.parametrize("objective", ["error_rate", "f1"])
 def test_several_classes(client: Any, data: Any, objective: str) -> None:
-    ours = make_dask_svc(objective=objective).fit(data.X, data.classes)
-    theirs = make_local_svc(objective=objective).fit(data.X, data.classes)
-    assert_equally_good(ours, theirs)
-    assert ours.coef_.shape == (3, 60)
-    np.testing.assert_array_equal(ours.classes_, [0, 1, 2])
+    distributed = make_dask_svc(objective=objective).fit(data.X, data.classes)
+    local = make_local_svc(objective=objective).fit(data.X, data.classes)
+    assert_equally_good(distributed, local)
+    assert distributed.coef_.shape == (3, 60)
+    np.testing.assert_array_equal(distributed.classes_, [0, 1, 2])
 
 
 @pytest.mark.parametrize("several", [False, True])
@@ -86,44 +86,46 @@ def test_pairs_are_counted(client: Any, data: Any, several: bool, monkeypatch: p
     monkeypatch.setattr("unkernel.distributed.cutplane.risks._MAX_SCORED_ROWS", 0)
     monkeypatch.setattr("unkernel.distributed.cutplane.svc.get_targets", None)
     y = data.classes if several else data.binary
-    ours = make_dask_svc(objective="roc_area").fit(data.X, y)
-    theirs = make_local_svc(objective="roc_area").fit(data.X, y)
-    assert_equally_good(ours, theirs)
-    assert ours.traffic_["counts"] > 0
-    assert "scores" not in ours.traffic_
-    assert np.mean(ours.predict(data.X) == theirs.predict(data.X)) > 0.98
+    distributed = make_dask_svc(objective="roc_area").fit(data.X, y)
+    local = make_local_svc(objective="roc_area").fit(data.X, y)
+    assert_equally_good(distributed, local)
+    assert distributed.traffic_["counts"] > 0
+    assert "scores" not in distributed.traffic_
+    assert np.mean(distributed.predict(data.X) == local.predict(data.X)) > 0.98
     if not several:  # the right number of rows are positive
-        assert (ours.predict(data.X) == "yes").sum() == (y == "yes").sum()
+        assert (distributed.predict(data.X) == "yes").sum() == (y == "yes").sum()
 
 
 def test_weights(client: Any, data: Any) -> None:
-    ours = make_dask_svc(class_weight="balanced").fit(data.X, data.binary, data.weights)
-    theirs = make_local_svc(class_weight="balanced").fit(data.X, data.binary, data.weights)
-    assert_equally_good(ours, theirs)
+    distributed = make_dask_svc(class_weight="balanced").fit(data.X, data.binary, data.weights)
+    local = make_local_svc(class_weight="balanced").fit(data.X, data.binary, data.weights)
+    assert_equally_good(distributed, local)
 
 
 def test_a_class_whose_rows_have_no_weight_does_not_count(client: Any, data: Any) -> None:
     weights = (data.classes != 2).astype(float)
-    ours = make_dask_svc().fit(data.X, data.classes, weights)
-    np.testing.assert_array_equal(ours.classes_, [0, 1])
-    assert_equally_good(ours, make_local_svc().fit(data.X, data.classes, weights))
+    distributed = make_dask_svc().fit(data.X, data.classes, weights)
+    np.testing.assert_array_equal(distributed.classes_, [0, 1])
+    assert_equally_good(distributed, make_local_svc().fit(data.X, data.classes, weights))
 
 
 def test_warm_start_needs_few_passes(client: Any, data: Any) -> None:
-    ours = make_dask_svc(warm_start=True).fit(data.X, data.binary)
-    cold_iterations = ours.n_iter_
-    ours.fit(data.X, data.binary)
-    assert ours.gap_ <= 1e-3
-    assert ours.objective_ == pytest.approx(make_local_svc().fit(data.X, data.binary).objective_, rel=2e-3)
-    assert ours.n_iter_ <= cold_iterations
+    distributed = make_dask_svc(warm_start=True).fit(data.X, data.binary)
+    cold_iterations = distributed.n_iter_
+    distributed.fit(data.X, data.binary)
+    assert distributed.gap_ <= 1e-3
+    assert distributed.objective_ == pytest.approx(
+        make_local_svc().fit(data.X, data.binary).objective_, rel=2e-3
+    )
+    assert distributed.n_iter_ <= cold_iterations
 
 
 def test_a_checkpoint_is_used(client: Any, data: Any, tmp_path: Path) -> None:
     options = {"checkpoint": tmp_path / "kept"}
     with pytest.warns(ConvergenceWarning):
         make_dask_svc(max_iter=5, **options).fit(data.X, data.binary)
-    ours = make_dask_svc(**options).fit(data.X, data.binary)
-    assert_equally_good(ours, make_local_svc().fit(data.X, data.binary))
+    distributed = make_dask_svc(**options).fit(data.X, data.binary)
+    assert_equally_good(distributed, make_local_svc().fit(data.X, data.binary))
     with pytest.warns(ConvergenceWarning):
         make_dask_svc(max_iter=5, **options).fit(data.X, data.binary)
     with pytest.raises(ValueError, match="other rows"):
@@ -134,13 +136,13 @@ def test_a_checkpoint_is_used(client: Any, data: Any, tmp_path: Path) -> None:
 @pytest.mark.parametrize("weighted", [False, True])
 def test_ranking(client: Any, data: Any, groups: bool, weighted: bool) -> None:
     qid, weights = data.groups if groups else None, data.weights if weighted else None
-    ours = DaskRankSVM(C, tol=TOL, pair_weight={(4.0, 0.0): 2.0}).fit(data.X, data.ranks, qid, weights)
-    theirs = RankSVM(C, tol=TOL, pair_weight={(4.0, 0.0): 2.0}).fit(data.X, data.ranks, qid, weights)
-    assert_equally_good(ours, theirs)
-    share = theirs.score(data.X, data.ranks, qid)
-    assert ours.score(data.X, data.ranks, qid) == pytest.approx(share, abs=0.01)
-    ours.fit_thresholds(data.X, data.ranks)
-    assert set(ours.predict(data.X)) <= set(data.ranks)
+    distributed = DaskRankSVM(C, tol=TOL, pair_weight={(4.0, 0.0): 2.0}).fit(data.X, data.ranks, qid, weights)
+    local = RankSVM(C, tol=TOL, pair_weight={(4.0, 0.0): 2.0}).fit(data.X, data.ranks, qid, weights)
+    assert_equally_good(distributed, local)
+    share = local.score(data.X, data.ranks, qid)
+    assert distributed.score(data.X, data.ranks, qid) == pytest.approx(share, abs=0.01)
+    distributed.fit_thresholds(data.X, data.ranks)
+    assert set(distributed.predict(data.X)) <= set(data.ranks)
 
 
 # --- Every kind of input ---------------------------------------------------------------------------------
@@ -177,9 +179,9 @@ def inputs(data: Any, client: Any, kind: str) -> tuple[Any, ...]:  # noqa: PLR09
     ["list of arrays", "dense chunks", "sparse chunks", "persisted chunks", "bag", "delayed", "futures"],
 )
 def test_inputs(client: Any, data: Any, kind: str) -> None:
-    ours = make_dask_svc().fit(*inputs(data, client, kind))
-    assert_equally_good(ours, make_local_svc().fit(data.X, data.binary))
-    assert ours.n_features_in_ == 60
+    distributed = make_dask_svc().fit(*inputs(data, client, kind))
+    assert_equally_good(distributed, make_local_svc().fit(data.X, data.binary))
+    assert distributed.n_features_in_ == 60
 
 
 @pytest.mark.parametrize(
@@ -189,16 +191,16 @@ def test_inputs(client: Any, data: Any, kind: str) -> None:
 def test_blocks_of_weight_zero_are_ignored(client: Any, data: Any, learner: Any) -> None:
     X, y, weights = data.X, data.ranks > 1, np.ones(600)
     blocks = [dask.delayed((X, y, None, weights)), dask.delayed((X, ~y, None, 0 * weights))]
-    ours, on_first_block = learner(tol=TOL).fit(blocks), learner(tol=TOL).fit(blocks[:1])
-    assert ours.objective_ == pytest.approx(on_first_block.objective_, rel=2 * TOL)
+    distributed, on_first_block = learner(tol=TOL).fit(blocks), learner(tol=TOL).fit(blocks[:1])
+    assert distributed.objective_ == pytest.approx(on_first_block.objective_, rel=2 * TOL)
     with pytest.raises(ValueError, match=r"positive sample_weight|no pair to order"):
         learner().fit(blocks[1:])
 
 
 def test_blocks_with_groups_and_weights(client: Any, data: Any) -> None:
     blocks = [dask.delayed(block) for block in make_blocks(data, data.ranks, data.groups, data.weights)]
-    ours = DaskRankSVM(C, tol=TOL).fit(blocks)
-    assert_equally_good(ours, RankSVM(C, tol=TOL).fit(data.X, data.ranks, data.groups, data.weights))
+    distributed = DaskRankSVM(C, tol=TOL).fit(blocks)
+    assert_equally_good(distributed, RankSVM(C, tol=TOL).fit(data.X, data.ranks, data.groups, data.weights))
 
 
 def write_files(folder: Path, data: Any, **options: Any) -> None:
@@ -211,38 +213,38 @@ def write_files(folder: Path, data: Any, **options: Any) -> None:
 @pytest.mark.parametrize("zero_based", [False, True])
 def test_files(client: Any, data: Any, tmp_path: Path, zero_based: bool) -> None:
     write_files(tmp_path, data, zero_based=zero_based)
-    ours = DaskRankSVM(C, tol=TOL).fit(str(tmp_path / "part-*"))
-    assert_equally_good(ours, RankSVM(C, tol=TOL).fit(data.X, data.ranks, data.groups))
-    assert ours.n_features_in_ == 60
-    ours = make_dask_svc().fit(sorted(tmp_path.glob("part-*")))
-    theirs = make_local_svc().fit(data.X, data.ranks.astype(int))
-    assert_equally_good(ours, theirs)
-    assert ours.classes_.dtype.kind == "i"
+    distributed = DaskRankSVM(C, tol=TOL).fit(str(tmp_path / "part-*"))
+    assert_equally_good(distributed, RankSVM(C, tol=TOL).fit(data.X, data.ranks, data.groups))
+    assert distributed.n_features_in_ == 60
+    distributed = make_dask_svc().fit(sorted(tmp_path.glob("part-*")))
+    local = make_local_svc().fit(data.X, data.ranks.astype(int))
+    assert_equally_good(distributed, local)
+    assert distributed.classes_.dtype.kind == "i"
     # Columns have the same meaning, so the weights are about the same.
-    np.testing.assert_allclose(ours.coef_, theirs.coef_, atol=0.1)
+    np.testing.assert_allclose(distributed.coef_, local.coef_, atol=0.1)
 
 
 def test_all_files_have_the_same_first_index(client: Any, tmp_path: Path) -> None:
     """If one file has index 0, the indices of all files count from 0."""
     (tmp_path / "a.svm").write_text("1 1:1 2:1\n-1 2:1\n" * 20)
     (tmp_path / "b.svm").write_text("1 0:1 1:1\n-1 9:1\n" * 20)
-    ours = make_dask_svc().fit(str(tmp_path / "*.svm"))
+    distributed = make_dask_svc().fit(str(tmp_path / "*.svm"))
     X = np.zeros((4, 10))
     X[0, [1, 2]] = X[1, 2] = X[2, [0, 1]] = X[3, 9] = 1.0
-    theirs = make_local_svc().fit(np.tile(X, (20, 1)), [1, -1, 1, -1] * 20)
-    assert ours.n_features_in_ == 10
-    assert_equally_good(ours, theirs)
-    np.testing.assert_allclose(ours.coef_, theirs.coef_, atol=0.05)
+    local = make_local_svc().fit(np.tile(X, (20, 1)), [1, -1, 1, -1] * 20)
+    assert distributed.n_features_in_ == 10
+    assert_equally_good(distributed, local)
+    np.testing.assert_allclose(distributed.coef_, local.coef_, atol=0.05)
 
 
 def test_zero_based_applies_to_files(client: Any, tmp_path: Path) -> None:
     (tmp_path / "a.svm").write_text("1 1:1 2:1\n-1 2:1\n" * 20)
-    ours = make_dask_svc().fit_reporting(
+    distributed = make_dask_svc().fit_reporting(
         str(tmp_path / "a.svm"), None, None, on_progress=None, zero_based=True
     )
-    assert ours.n_features_in_ == 3
-    assert ours.coef_[0, 0] == 0.0
-    assert ours.coef_[0, 1] > 0.0
+    assert distributed.n_features_in_ == 3
+    assert distributed.coef_[0, 0] == 0.0
+    assert distributed.coef_[0, 1] > 0.0
 
 
 def test_remote_files(client: Any, data: Any) -> None:
@@ -251,8 +253,8 @@ def test_remote_files(client: Any, data: Any) -> None:
     for number, (X, y) in enumerate(make_blocks(data, data.classes)):
         with files.open(f"/unkernel/part-{number}.svm", "wb") as file:
             write_svmlight(file, X, y)
-    ours = make_dask_svc().fit("memory://unkernel/part-*.svm")
-    assert_equally_good(ours, make_local_svc().fit(data.X, data.classes))
+    distributed = make_dask_svc().fit("memory://unkernel/part-*.svm")
+    assert_equally_good(distributed, make_local_svc().fit(data.X, data.classes))
 
 
 # --- Errors ----------------------------------------------------------------------------------------------
@@ -295,31 +297,33 @@ def test_a_bad_line_is_named(client: Any, tmp_path: Path) -> None:
 
 
 def test_models_are_ordinary(client: Any, data: Any, tmp_path: Path) -> None:
-    ours = make_dask_svc(client=client).fit(data.X, data.binary)
-    ours.save(tmp_path / "model.uk")
-    np.testing.assert_array_equal(unkernel.load(tmp_path / "model.uk").predict(data.X), ours.predict(data.X))
-    unpickled = pickle.loads(pickle.dumps(ours))
+    distributed = make_dask_svc(client=client).fit(data.X, data.binary)
+    distributed.save(tmp_path / "model.uk")
+    np.testing.assert_array_equal(
+        unkernel.load(tmp_path / "model.uk").predict(data.X), distributed.predict(data.X)
+    )
+    unpickled = pickle.loads(pickle.dumps(distributed))
     assert unpickled.client is None
-    np.testing.assert_array_equal(unpickled.predict(data.X), ours.predict(data.X))
-    copied = clone(ours)
+    np.testing.assert_array_equal(unpickled.predict(data.X), distributed.predict(data.X))
+    copied = clone(distributed)
     assert copied.client is client
     assert not hasattr(copied, "model_")
 
 
 def test_bytes_are_counted(client: Any, data: Any) -> None:
-    ours = make_dask_svc(client=client).fit(data.X, data.binary)
-    rounds, weights = ours.n_iter_ + 1, 61 * 8 * ours.n_parts_
-    assert ours.traffic_["gradient"] == rounds * (weights + 8 * ours.n_parts_)
-    assert 0 < ours.traffic_["weights"] <= rounds * weights
-    assert ours.traffic_["line"] >= rounds
+    distributed = make_dask_svc(client=client).fit(data.X, data.binary)
+    rounds, weights = distributed.n_iter_ + 1, 61 * 8 * distributed.n_parts_
+    assert distributed.traffic_["gradient"] == rounds * (weights + 8 * distributed.n_parts_)
+    assert 0 < distributed.traffic_["weights"] <= rounds * weights
+    assert distributed.traffic_["line"] >= rounds
     ranker = DaskRankSVM(C, client=client).fit(data.X, data.ranks)
     assert ranker.traffic_["scores"] == 8 * 600 * ranker.n_iter_
 
 
 def test_progress_is_shown(client: Any, data: Any, capsys: pytest.CaptureFixture[str]) -> None:
     gaps: list[float] = []
-    ours = make_dask_svc(tol=1e-5, verbose=1)
-    ours.fit_reporting(
+    distributed = make_dask_svc(tol=1e-5, verbose=1)
+    distributed.fit_reporting(
         data.X, data.binary, None, on_progress=lambda progress: gaps.append(progress.relative_gap)
     )
     assert gaps
@@ -334,8 +338,8 @@ def test_large_weights_are_broadcast_along_a_tree(
     monkeypatch.setattr(
         "unkernel.distributed.cluster.coordinator._TREE_FAN_OUT", 2
     )  # so that sums are computed on workers, too
-    ours = make_dask_svc().fit(data.X, data.binary)
-    assert_equally_good(ours, make_local_svc().fit(data.X, data.binary))
+    distributed = make_dask_svc().fit(data.X, data.binary)
+    assert_equally_good(distributed, make_local_svc().fit(data.X, data.binary))
 
 
 def test_a_regularisation_path_equals_local_training(client: Any) -> None:
@@ -347,7 +351,9 @@ def test_a_regularisation_path_equals_local_training(client: Any) -> None:
         (DaskCuttingPlaneSVC(objective="roc_area", client=client), CuttingPlaneSVC(objective="roc_area")),
         (DaskRankSVM(client=client), RankSVM()),
     ]
-    for ours, on_one_machine in pairs:
-        for actual, expected in zip(ours.path(X, ranks, Cs), on_one_machine.path(X, ranks, Cs), strict=True):
+    for distributed, on_one_machine in pairs:
+        for actual, expected in zip(
+            distributed.path(X, ranks, Cs), on_one_machine.path(X, ranks, Cs), strict=True
+        ):
             assert actual.objective_ == pytest.approx(expected.objective_, rel=2e-3)
             assert actual.gap_ <= actual.tol and actual.n_parts_ >= 1

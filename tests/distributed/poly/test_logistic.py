@@ -34,10 +34,10 @@ def small_data(data: Any) -> Any:
     return dataclasses.replace(data, **first_rows)
 
 
-def assert_equally_good(ours: Any, theirs: Any) -> None:
-    assert ours.gap_ <= TOL
-    assert ours.objective_ == pytest.approx(theirs.objective_, rel=2 * TOL)
-    assert ours.gamma_ == pytest.approx(theirs.gamma_, rel=1e-12)
+def assert_equally_good(distributed: Any, local: Any) -> None:
+    assert distributed.gap_ <= TOL
+    assert distributed.objective_ == pytest.approx(local.objective_, rel=2 * TOL)
+    assert distributed.gamma_ == pytest.approx(local.gamma_, rel=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -61,14 +61,16 @@ def assert_equally_good(ours: Any, theirs: Any) -> None:
     ids=str,
 )
 def test_two_classes(client: Any, small_data: Any, options: dict[str, Any]) -> None:
-    ours = DaskPolyLogisticRegression(client=client, **options).fit(small_data.X, small_data.binary)
-    theirs = PolyLogisticRegression(**options).fit(small_data.X, small_data.binary)
-    assert_equally_good(ours, theirs)
-    np.testing.assert_allclose(ours.predict_proba(small_data.X), theirs.predict_proba(small_data.X), atol=0.1)
-    assert (ours.n_parts_, ours.n_recoveries_) == (3, 0)
-    assert len(ours.history_.passes) == ours.n_rounds_ > 1
+    distributed = DaskPolyLogisticRegression(client=client, **options).fit(small_data.X, small_data.binary)
+    local = PolyLogisticRegression(**options).fit(small_data.X, small_data.binary)
+    assert_equally_good(distributed, local)
+    np.testing.assert_allclose(
+        distributed.predict_proba(small_data.X), local.predict_proba(small_data.X), atol=0.1
+    )
+    assert (distributed.n_parts_, distributed.n_recoveries_) == (3, 0)
+    assert len(distributed.history_.passes) == distributed.n_rounds_ > 1
     searched = {"search"} if options.get("penalty") != "l2" else set()
-    assert set(ours.traffic_) == {"numbering", "weights"} | searched
+    assert set(distributed.traffic_) == {"numbering", "weights"} | searched
 
 
 @pytest.mark.parametrize(
@@ -80,12 +82,12 @@ def test_two_classes(client: Any, small_data: Any, options: dict[str, Any]) -> N
 def test_several_classes_and_weights(client: Any, small_data: Any, learner: Any, penalty: str) -> None:
     options = {"penalty": penalty, "class_weight": "balanced"}
     options |= {"loss": "squared_hinge"} if learner is DaskPolySVC else {}
-    local = PolySVC if learner is DaskPolySVC else PolyLogisticRegression
-    ours = learner(**options).fit(small_data.X, small_data.classes, small_data.weights)
-    theirs = local(**options).fit(small_data.X, small_data.classes, small_data.weights)
-    assert_equally_good(ours, theirs)
-    np.testing.assert_array_equal(ours.classes_, [0, 1, 2])
-    assert np.mean(ours.predict(small_data.X) == theirs.predict(small_data.X)) > 0.95
+    local_class = PolySVC if learner is DaskPolySVC else PolyLogisticRegression
+    distributed = learner(**options).fit(small_data.X, small_data.classes, small_data.weights)
+    local = local_class(**options).fit(small_data.X, small_data.classes, small_data.weights)
+    assert_equally_good(distributed, local)
+    np.testing.assert_array_equal(distributed.classes_, [0, 1, 2])
+    assert np.mean(distributed.predict(small_data.X) == local.predict(small_data.X)) > 0.95
 
 
 @pytest.mark.parametrize(
@@ -115,20 +117,22 @@ def test_the_reported_gap_is_correct(client: Any, kind: str, l1: float, binary: 
     options: dict[str, Any] = {"degree": 2, "gamma": 0.5, "coef0": 1.5}
     common = {"C": 0.7, "tol": 0.02, **options}
     if kind == "squared_hinge":
-        ours: Any = DaskPolySVC(penalty="l1", loss=kind, **common)
+        distributed: Any = DaskPolySVC(penalty="l1", loss=kind, **common)
     else:
         penalty = {"penalty": "elasticnet", "l1_ratio": l1} if l1 > 0 else {"penalty": "l2"}
-        ours = DaskPolyLogisticRegression(**penalty, **common)
-    ours.fit(X, y, weights)
+        distributed = DaskPolyLogisticRegression(**penalty, **common)
+    distributed.fit(X, y, weights)
 
-    codes = np.searchsorted(ours.classes_, y)
+    codes = np.searchsorted(distributed.classes_, y)
     shares = {"l1": l1, "l2": 1 - l1}
-    objective = reference.model_objective(kind, ours.model_, X, codes, 0.7 * weights, **shares)
-    assert ours.objective_ == pytest.approx(objective, rel=1e-9)
+    objective = reference.model_objective(kind, distributed.model_, X, codes, 0.7 * weights, **shares)
+    assert distributed.objective_ == pytest.approx(objective, rel=1e-9)
     Phi = (reference.expand_sets if binary and l1 > 0 else expand)(X, **options)
     outputs = 3 if kind == "softmax" else 1
     optimum, _ = reference.minimise(kind, Phi, codes, 0.7 * weights, **shares, outputs=outputs)
-    for objective_of_round, bound in zip(ours.history_.objective, ours.history_.bound, strict=True):
+    for objective_of_round, bound in zip(
+        distributed.history_.objective, distributed.history_.bound, strict=True
+    ):
         assert bound * (1 - 1e-6) <= optimum <= objective_of_round * (1 + 1e-6)
 
 
@@ -138,17 +142,17 @@ def test_parts_of_one_class_and_of_other_columns(client: Any, small_data: Any) -
     order = np.argsort(small_data.classes, kind="stable")
     third = np.arange(60) // 20
     X = small_data.X[order].toarray() * (third == (np.arange(180) // 60)[:, None])
-    ours = DaskPolyLogisticRegression().fit(X, small_data.classes[order])
-    assert_equally_good(ours, PolyLogisticRegression().fit(X, small_data.classes[order]))
+    distributed = DaskPolyLogisticRegression().fit(X, small_data.classes[order])
+    assert_equally_good(distributed, PolyLogisticRegression().fit(X, small_data.classes[order]))
 
 
 @pytest.mark.parametrize("penalty", ["l1", "l2"])
 def test_equal_rows_in_several_parts_of_0_and_1(client: Any, penalty: str) -> None:
     X, y = make_problem(0, rows=300, features=5)
     options: dict[str, Any] = {"gamma": 1.0, "degree": 3, "penalty": penalty}
-    ours = DaskPolyLogisticRegression(**options).fit(X, y)
-    assert ours.model_.sets
-    assert_equally_good(ours, PolyLogisticRegression(**options).fit(X, y))
+    distributed = DaskPolyLogisticRegression(**options).fit(X, y)
+    assert distributed.model_.sets
+    assert_equally_good(distributed, PolyLogisticRegression(**options).fit(X, y))
 
 
 @pytest.mark.parametrize("penalty", ["l1", "l2"])
@@ -156,9 +160,9 @@ def test_equal_rows_in_several_parts_of_0_and_1(client: Any, penalty: str) -> No
 def test_parts_of_binary_values_among_others_are_not_taken_for_sets(client: Any, penalty: str) -> None:
     X, y = make_problem(0, rows=300, features=5)
     X[150:] *= 2
-    ours = DaskPolyLogisticRegression(gamma=1.0, penalty=penalty).fit(X, y)
-    assert not ours.model_.sets
-    assert_equally_good(ours, PolyLogisticRegression(gamma=1.0, penalty=penalty).fit(X, y))
+    distributed = DaskPolyLogisticRegression(gamma=1.0, penalty=penalty).fit(X, y)
+    assert not distributed.model_.sets
+    assert_equally_good(distributed, PolyLogisticRegression(gamma=1.0, penalty=penalty).fit(X, y))
 
 
 def test_the_same_parts_and_seed_give_the_same_model(client: Any, small_data: Any) -> None:
@@ -175,30 +179,30 @@ def test_blocks_of_different_width_some_empty(client: Any, small_data: Any) -> N
     X[:60, 40:] = 0
     X = sparse.csr_matrix(X)
     blocks = [(X[:60, :40], y[:60]), (X[:0], y[:0]), (X[60:], y[60:])]
-    ours = DaskPolyLogisticRegression().fit([dask.delayed(block) for block in blocks])
-    assert ours.n_features_in_ == 60
-    assert_equally_good(ours, PolyLogisticRegression().fit(X, y))
+    distributed = DaskPolyLogisticRegression().fit([dask.delayed(block) for block in blocks])
+    assert distributed.n_features_in_ == 60
+    assert_equally_good(distributed, PolyLogisticRegression().fit(X, y))
 
 
 @pytest.mark.parametrize("penalty", slow_after(1, ["l1", "l2"]))
 def test_a_regularisation_path_equals_local_training(client: Any, small_data: Any, penalty: str) -> None:
     Cs = [0.3, 1.0]
-    ours, theirs = (
+    distributed, local = (
         learner(penalty=penalty).path(small_data.X, small_data.binary, Cs)
         for learner in (DaskPolyLogisticRegression, PolyLogisticRegression)
     )
-    for actual, expected in zip(ours, theirs, strict=True):
+    for actual, expected in zip(distributed, local, strict=True):
         assert actual.C == expected.C
         assert_equally_good(actual, expected)
     cold = DaskPolyLogisticRegression(C=1.0, penalty=penalty).fit(small_data.X, small_data.binary)
-    assert ours[1].history_.objective[0] < cold.history_.objective[0]
+    assert distributed[1].history_.objective[0] < cold.history_.objective[0]
 
 
 def test_too_few_steps(client: Any, small_data: Any) -> None:
     with pytest.warns(ConvergenceWarning, match="max_iter=3 steps"):
-        ours = DaskPolyLogisticRegression(max_iter=3, tol=1e-6).fit(small_data.X, small_data.binary)
-    assert ours.n_iter_ == 3
-    assert ours.gap_ > 1e-6
+        distributed = DaskPolyLogisticRegression(max_iter=3, tol=1e-6).fit(small_data.X, small_data.binary)
+    assert distributed.n_iter_ == 3
+    assert distributed.gap_ > 1e-6
 
 
 @pytest.mark.parametrize(
@@ -222,27 +226,27 @@ def test_l1_needs_the_squared_hinge(client: Any, small_data: Any) -> None:
 
 
 def test_models_are_ordinary(client: Any, small_data: Any, tmp_path: Path) -> None:
-    ours = DaskPolyLogisticRegression(client=client).fit(small_data.X, small_data.binary)
-    ours.save(tmp_path / "model.uk")
+    distributed = DaskPolyLogisticRegression(client=client).fit(small_data.X, small_data.binary)
+    distributed.save(tmp_path / "model.uk")
     loaded = PolyLogisticRegression.load(tmp_path / "model.uk")
-    np.testing.assert_array_equal(loaded.predict_proba(small_data.X), ours.predict_proba(small_data.X))
-    compiled = unkernel.compile(ours)
-    np.testing.assert_array_equal(compiled.predict(small_data.X), ours.predict(small_data.X))
-    unpickled = pickle.loads(pickle.dumps(ours))
+    np.testing.assert_array_equal(loaded.predict_proba(small_data.X), distributed.predict_proba(small_data.X))
+    compiled = unkernel.compile(distributed)
+    np.testing.assert_array_equal(compiled.predict(small_data.X), distributed.predict(small_data.X))
+    unpickled = pickle.loads(pickle.dumps(distributed))
     assert unpickled.client is None
-    np.testing.assert_array_equal(unpickled.predict(small_data.X), ours.predict(small_data.X))
-    assert clone(ours).client is client
+    np.testing.assert_array_equal(unpickled.predict(small_data.X), distributed.predict(small_data.X))
+    assert clone(distributed).client is client
 
 
 def test_progress_is_shown(client: Any, small_data: Any, capsys: pytest.CaptureFixture[str]) -> None:
     gaps: list[float] = []
-    ours = DaskPolyLogisticRegression(verbose=2)
-    ours.fit_reporting(
+    distributed = DaskPolyLogisticRegression(verbose=2)
+    distributed.fit_reporting(
         small_data.X, small_data.binary, None, on_progress=lambda progress: gaps.append(progress.relative_gap)
     )
-    assert len(gaps) == ours.n_rounds_
-    assert gaps[-1] == ours.gap_
-    assert f"round {ours.n_rounds_}: " in capsys.readouterr().out
+    assert len(gaps) == distributed.n_rounds_
+    assert gaps[-1] == distributed.gap_
+    assert f"round {distributed.n_rounds_}: " in capsys.readouterr().out
 
 
 @pytest.mark.hostile
@@ -268,8 +272,10 @@ def test_a_killed_worker(
 ) -> None:
     killing = kill_a_worker(process_client, calls)
     monkeypatch.setattr(ClusterSparseShards, when, killing(getattr(ClusterSparseShards, when)))
-    ours = DaskPolyLogisticRegression(penalty=penalty, client=process_client).fit(
+    distributed = DaskPolyLogisticRegression(penalty=penalty, client=process_client).fit(
         small_data.X, small_data.binary
     )
-    assert ours.n_recoveries_ >= 1
-    assert_equally_good(ours, PolyLogisticRegression(penalty=penalty).fit(small_data.X, small_data.binary))
+    assert distributed.n_recoveries_ >= 1
+    assert_equally_good(
+        distributed, PolyLogisticRegression(penalty=penalty).fit(small_data.X, small_data.binary)
+    )

@@ -40,10 +40,10 @@ def _train_in_several_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("unkernel.distributed.poly.cascade._MAX_ROWS_AT_ONCE", 0)
 
 
-def assert_equally_good(ours: Any, theirs: Any) -> None:
-    assert ours.gap_ <= TOL
-    assert ours.objective_ == pytest.approx(theirs.objective_, rel=2 * TOL)
-    assert ours.gamma_ == pytest.approx(theirs.gamma_, rel=1e-12)
+def assert_equally_good(distributed: Any, local: Any) -> None:
+    assert distributed.gap_ <= TOL
+    assert distributed.objective_ == pytest.approx(local.objective_, rel=2 * TOL)
+    assert distributed.gamma_ == pytest.approx(local.gamma_, rel=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -67,28 +67,28 @@ def assert_equally_good(ours: Any, theirs: Any) -> None:
     ids=str,
 )
 def test_binary(client: Any, data: Any, options: dict[str, Any]) -> None:
-    ours = DaskPolySVC(client=client, **options).fit(data.X, data.binary)
-    theirs = PolySVC(**options).fit(data.X, data.binary)
-    assert_equally_good(ours, theirs)
-    assert np.mean(ours.predict(data.X) == theirs.predict(data.X)) > 0.97
-    assert (ours.n_parts_, ours.n_recoveries_) == (3, 0)
-    assert ours.n_rounds_ > 1
-    assert len(ours.history_.passes) == ours.n_rounds_
-    assert set(ours.traffic_) == {"rows", "model", "places", "duals"}
+    distributed = DaskPolySVC(client=client, **options).fit(data.X, data.binary)
+    local = PolySVC(**options).fit(data.X, data.binary)
+    assert_equally_good(distributed, local)
+    assert np.mean(distributed.predict(data.X) == local.predict(data.X)) > 0.97
+    assert (distributed.n_parts_, distributed.n_recoveries_) == (3, 0)
+    assert distributed.n_rounds_ > 1
+    assert len(distributed.history_.passes) == distributed.n_rounds_
+    assert set(distributed.traffic_) == {"rows", "model", "places", "duals"}
 
 
 def test_several_classes_and_weights(client: Any, data: Any) -> None:
-    ours = DaskPolySVC(class_weight="balanced").fit(data.X, data.classes, data.weights)
-    theirs = PolySVC(class_weight="balanced").fit(data.X, data.classes, data.weights)
-    assert_equally_good(ours, theirs)
-    np.testing.assert_array_equal(ours.classes_, [0, 1, 2])
+    distributed = DaskPolySVC(class_weight="balanced").fit(data.X, data.classes, data.weights)
+    local = PolySVC(class_weight="balanced").fit(data.X, data.classes, data.weights)
+    assert_equally_good(distributed, local)
+    np.testing.assert_array_equal(distributed.classes_, [0, 1, 2])
 
 
 def test_a_class_whose_rows_have_no_weight_does_not_count(client: Any, data: Any) -> None:
     weights = (data.classes != 2).astype(float)
-    ours = DaskPolySVC().fit(data.X, data.classes, weights)
-    np.testing.assert_array_equal(ours.classes_, [0, 1])
-    assert_equally_good(ours, PolySVC().fit(data.X, data.classes, weights))
+    distributed = DaskPolySVC().fit(data.X, data.classes, weights)
+    np.testing.assert_array_equal(distributed.classes_, [0, 1])
+    assert_equally_good(distributed, PolySVC().fit(data.X, data.classes, weights))
 
 
 @pytest.mark.parametrize(
@@ -100,33 +100,33 @@ def test_the_reported_gap_is_correct(client: Any, loss: str, binary: bool) -> No
     X, y = make_problem(3, rows=90, features=6, binary=binary)
     weights = np.random.default_rng(0).integers(0, 3, len(y)).astype(float)
     options: dict[str, Any] = {"degree": 2, "gamma": 0.5, "coef0": 1.5}
-    ours = DaskPolySVC(C=0.4, loss=loss, tol=0.05, **options).fit(X, y, weights)
-    assert ours.n_rounds_ > 1
+    distributed = DaskPolySVC(C=0.4, loss=loss, tol=0.05, **options).fit(X, y, weights)
+    assert distributed.n_rounds_ > 1
 
     Phi, signs, costs = expand(X, **options), np.where(y == 1, 1.0, -1.0), 0.4 * weights
     # w is a sum of mapped rows: the shortest of all vectors with these scores.
-    w = np.linalg.lstsq(Phi[weights > 0], ours.decision_function(X[weights > 0]), rcond=None)[0]
-    assert ours.objective_ == pytest.approx(primal(w, Phi, signs, costs, loss), rel=1e-5)
+    w = np.linalg.lstsq(Phi[weights > 0], distributed.decision_function(X[weights > 0]), rcond=None)[0]
+    assert distributed.objective_ == pytest.approx(primal(w, Phi, signs, costs, loss), rel=1e-5)
     has_weight = weights > 0
     K = kernel(X[has_weight], X[has_weight], **options)
     _, optimum = solve_dual(K, signs[has_weight], costs[has_weight], loss, sweeps=2000, gap=1e-6)
-    assert ours.objective_ * (1 - ours.gap_) <= optimum * (1 + 1e-6)
-    assert ours.objective_ >= optimum * (1 - 2e-6)
-    for objective, bound in zip(ours.history_.objective, ours.history_.bound, strict=True):
+    assert distributed.objective_ * (1 - distributed.gap_) <= optimum * (1 + 1e-6)
+    assert distributed.objective_ >= optimum * (1 - 2e-6)
+    for objective, bound in zip(distributed.history_.objective, distributed.history_.bound, strict=True):
         assert bound * (1 - 1e-6) <= optimum <= objective * (1 + 2e-6)
 
 
 def test_parts_of_one_class(client: Any, data: Any) -> None:
     """If rows are sorted by class, every part has a single class."""
     order = np.argsort(data.classes, kind="stable")
-    ours = DaskPolySVC().fit(data.X[order], data.classes[order])
-    assert_equally_good(ours, PolySVC().fit(data.X, data.classes))
+    distributed = DaskPolySVC().fit(data.X[order], data.classes[order])
+    assert_equally_good(distributed, PolySVC().fit(data.X, data.classes))
 
 
 def test_equal_rows_in_several_parts(client: Any) -> None:
     X, y = make_problem(0, rows=300, features=5)
-    ours = DaskPolySVC(gamma=1.0).fit(X, y)
-    assert_equally_good(ours, PolySVC(gamma=1.0).fit(X, y))
+    distributed = DaskPolySVC(gamma=1.0).fit(X, y)
+    assert_equally_good(distributed, PolySVC(gamma=1.0).fit(X, y))
 
 
 def test_the_same_parts_and_seed_give_the_same_model(client: Any, data: Any) -> None:
@@ -137,11 +137,11 @@ def test_the_same_parts_and_seed_give_the_same_model(client: Any, data: Any) -> 
 
 def test_few_rows_are_solved_at_once(client: Any, data: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("unkernel.distributed.poly.cascade._MAX_ROWS_AT_ONCE", 600)
-    ours = DaskPolySVC(random_state=0).fit(data.X, data.binary)
-    theirs = PolySVC(random_state=0).fit(data.X, data.binary)
-    assert ours.n_rounds_ == 1
-    assert ours.objective_ == pytest.approx(theirs.objective_, rel=2 * TOL)
-    assert ours.n_iter_ > 1
+    distributed = DaskPolySVC(random_state=0).fit(data.X, data.binary)
+    local = PolySVC(random_state=0).fit(data.X, data.binary)
+    assert distributed.n_rounds_ == 1
+    assert distributed.objective_ == pytest.approx(local.objective_, rel=2 * TOL)
+    assert distributed.n_iter_ > 1
 
 
 def test_blocks_of_different_width_some_empty(client: Any, data: Any) -> None:
@@ -149,33 +149,33 @@ def test_blocks_of_different_width_some_empty(client: Any, data: Any) -> None:
     X[:200, 40:] = 0
     X = sparse.csr_matrix(X)
     blocks = [(X[:200, :40], y[:200]), (X[:0], y[:0]), (X[200:], y[200:])]
-    ours = DaskPolySVC().fit([dask.delayed(block) for block in blocks])
-    assert ours.n_features_in_ == 60
-    assert_equally_good(ours, PolySVC().fit(X, y))
+    distributed = DaskPolySVC().fit([dask.delayed(block) for block in blocks])
+    assert distributed.n_features_in_ == 60
+    assert_equally_good(distributed, PolySVC().fit(X, y))
 
 
 def test_files(client: Any, data: Any, tmp_path: Path) -> None:
     for number, rows in enumerate([slice(0, 250), slice(250, 600)]):
         write_svmlight(tmp_path / f"part-{number}.svm", data.X[rows], data.classes[rows])
-    ours = DaskPolySVC().fit(str(tmp_path / "part-*"))
-    assert ours.classes_.dtype.kind == "i"
-    assert_equally_good(ours, PolySVC().fit(data.X, data.classes))
+    distributed = DaskPolySVC().fit(str(tmp_path / "part-*"))
+    assert distributed.classes_.dtype.kind == "i"
+    assert_equally_good(distributed, PolySVC().fit(data.X, data.classes))
 
 
 def test_a_regularisation_path_equals_local_training(client: Any, data: Any) -> None:
     Cs = [0.1, 1.0]
     actual, expected = (learner.path(data.X, data.binary, Cs) for learner in (DaskPolySVC(), PolySVC()))
-    for ours, theirs in zip(actual, expected, strict=True):
-        assert ours.C == theirs.C
-        assert_equally_good(ours, theirs)
+    for distributed, local in zip(actual, expected, strict=True):
+        assert distributed.C == local.C
+        assert_equally_good(distributed, local)
     assert actual[1].n_rounds_ <= DaskPolySVC(C=1.0).fit(data.X, data.binary).n_rounds_
 
 
 def test_too_few_passes(client: Any, data: Any) -> None:
     with pytest.warns(ConvergenceWarning, match="max_iter=3"):
-        ours = DaskPolySVC(max_iter=3, tol=1e-6).fit(data.X, data.binary)
-    assert ours.n_iter_ <= 3
-    assert ours.gap_ > 1e-6
+        distributed = DaskPolySVC(max_iter=3, tol=1e-6).fit(data.X, data.binary)
+    assert distributed.n_iter_ <= 3
+    assert distributed.gap_ > 1e-6
 
 
 @pytest.mark.parametrize(
@@ -198,25 +198,25 @@ def test_mistakes_are_named(client: Any, data: Any, options: Any, arguments: Any
 
 
 def test_models_are_ordinary(client: Any, data: Any, tmp_path: Path) -> None:
-    ours = DaskPolySVC(client=client).fit(data.X, data.binary)
-    ours.save(tmp_path / "model.uk")
+    distributed = DaskPolySVC(client=client).fit(data.X, data.binary)
+    distributed.save(tmp_path / "model.uk")
     for loaded in (unkernel.load(tmp_path / "model.uk"), PolySVC.load(tmp_path / "model.uk")):
-        np.testing.assert_array_equal(loaded.predict(data.X), ours.predict(data.X))
-    unpickled = pickle.loads(pickle.dumps(ours))
+        np.testing.assert_array_equal(loaded.predict(data.X), distributed.predict(data.X))
+    unpickled = pickle.loads(pickle.dumps(distributed))
     assert unpickled.client is None
-    np.testing.assert_array_equal(unpickled.predict(data.X), ours.predict(data.X))
-    assert clone(ours).client is client
+    np.testing.assert_array_equal(unpickled.predict(data.X), distributed.predict(data.X))
+    assert clone(distributed).client is client
 
 
 def test_progress_is_shown(client: Any, data: Any, capsys: pytest.CaptureFixture[str]) -> None:
     gaps: list[float] = []
-    ours = DaskPolySVC(verbose=2)
-    ours.fit_reporting(
+    distributed = DaskPolySVC(verbose=2)
+    distributed.fit_reporting(
         data.X, data.binary, None, on_progress=lambda progress: gaps.append(progress.relative_gap)
     )
-    assert len(gaps) == ours.n_rounds_
-    assert gaps[-1] == ours.gap_
-    assert f"round {ours.n_rounds_}: " in capsys.readouterr().out
+    assert len(gaps) == distributed.n_rounds_
+    assert gaps[-1] == distributed.gap_
+    assert f"round {distributed.n_rounds_}: " in capsys.readouterr().out
 
 
 # --- Pieces ------------------------------------------------------------------------------------------------
@@ -273,9 +273,9 @@ def test_a_killed_worker(
     name, calls = when
     killing = kill_a_worker(process_client, calls)
     monkeypatch.setattr(ClusterShards, name, killing(getattr(ClusterShards, name)))
-    ours = DaskPolySVC(client=process_client).fit(data.X, data.binary)
-    assert ours.n_recoveries_ >= (name != "fetch_model")
-    assert_equally_good(ours, PolySVC().fit(data.X, data.binary))
+    distributed = DaskPolySVC(client=process_client).fit(data.X, data.binary)
+    assert distributed.n_recoveries_ >= (name != "fetch_model")
+    assert_equally_good(distributed, PolySVC().fit(data.X, data.binary))
 
 
 def test_weights_in_the_place_of_groups_are_refused(client: Any) -> None:

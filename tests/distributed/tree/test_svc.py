@@ -67,12 +67,12 @@ def trees() -> Trees:
     return Trees(X, np.where(classes > 0, 1, -1), names, weights)
 
 
-def assert_same(ours: Any, theirs: Any, X: Any) -> None:
-    assert ours.n_iter_ == theirs.n_iter_ > 2
-    assert ours.n_support_ == theirs.n_support_ > 20
-    assert ours.objective_ == pytest.approx(theirs.objective_, rel=1e-9)
-    np.testing.assert_array_equal(ours.classes_, theirs.classes_)
-    np.testing.assert_allclose(ours.decision_function(X), theirs.decision_function(X), **CLOSE)
+def assert_same(distributed: Any, local: Any, X: Any) -> None:
+    assert distributed.n_iter_ == local.n_iter_ > 2
+    assert distributed.n_support_ == local.n_support_ > 20
+    assert distributed.objective_ == pytest.approx(local.objective_, rel=1e-9)
+    np.testing.assert_array_equal(distributed.classes_, local.classes_)
+    np.testing.assert_allclose(distributed.decision_function(X), local.decision_function(X), **CLOSE)
 
 
 # --- The sampled learner -----------------------------------------------------------------------------------
@@ -80,22 +80,22 @@ def assert_same(ours: Any, theirs: Any, X: Any) -> None:
 
 @pytest.mark.parametrize("kernel", ["sst", "st", "sst_bow", "ptk"])
 def test_sampled_cuts_equal_local_training(client: Any, trees: Trees, kernel: str) -> None:
-    ours = DaskTreeSVC(kernel, client=client, **SAMPLED).fit(trees.X, trees.binary)
-    theirs = TreeSVC(kernel, **SAMPLED).fit(trees.X, trees.binary)
-    assert_same(ours, theirs, trees.X)
-    assert ours.n_parts_ == 3
-    assert ours.n_recoveries_ == 0
-    assert ours.traffic_["scores"] == 8 * 40 * (ours.n_iter_ - 1)
-    assert ours.traffic_["cuts"] > 0
+    distributed = DaskTreeSVC(kernel, client=client, **SAMPLED).fit(trees.X, trees.binary)
+    local = TreeSVC(kernel, **SAMPLED).fit(trees.X, trees.binary)
+    assert_same(distributed, local, trees.X)
+    assert distributed.n_parts_ == 3
+    assert distributed.n_recoveries_ == 0
+    assert distributed.traffic_["scores"] == 8 * 40 * (distributed.n_iter_ - 1)
+    assert distributed.traffic_["cuts"] > 0
 
 
 def test_classes_and_weights(client: Any, trees: Trees) -> None:
     options = {**SAMPLED, "imbalance": 2.0, "class_weight": {"red": 0.5}, "fit_intercept": False}
-    ours = DaskTreeSVC(client=client, **options).fit(trees.X, trees.classes, trees.weights)
-    theirs = TreeSVC(**options).fit(trees.X, trees.classes, trees.weights)
-    assert_same(ours, theirs, trees.X)
+    distributed = DaskTreeSVC(client=client, **options).fit(trees.X, trees.classes, trees.weights)
+    local = TreeSVC(**options).fit(trees.X, trees.classes, trees.weights)
+    assert_same(distributed, local, trees.X)
     np.testing.assert_allclose(
-        compile(ours).decision_function(trees.X), theirs.decision_function(trees.X), **CLOSE
+        compile(distributed).decision_function(trees.X), local.decision_function(trees.X), **CLOSE
     )
 
 
@@ -103,8 +103,8 @@ def test_classes_and_weights(client: Any, trees: Trees) -> None:
 def test_several_trees_per_example(client: Any, trees: Trees, pairing: str) -> None:
     forest = Forest({"a": trees.X, "b": [*trees.X[1:], None]})
     options = {**SAMPLED, "tree_pairing": pairing}
-    ours = DaskTreeSVC(client=client, **options).fit(forest, trees.binary)
-    assert_same(ours, TreeSVC(**options).fit(forest, trees.binary), forest)
+    distributed = DaskTreeSVC(client=client, **options).fit(forest, trees.binary)
+    assert_same(distributed, TreeSVC(**options).fit(forest, trees.binary), forest)
 
 
 def test_a_path(client: Any, trees: Trees) -> None:
@@ -133,30 +133,32 @@ def small_working_set(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("unkernel.tree.svc._MAX_KERNEL_MATRIX_BYTES", 64 * 64 * 4)
 
 
-def assert_same_optimum(ours: Any, theirs: Any, X: Any) -> None:
+def assert_same_optimum(distributed: Any, local: Any, X: Any) -> None:
     """Check that both models have the same optimum; rounding may choose other working sets.
 
     The distance of the weights from the optimum is at most sqrt(2 (P - D)), and every tree has norm 1.
     """
-    assert ours.solver_ == theirs.solver_ == "exact"
-    assert min(ours.n_iter_, theirs.n_iter_) > 2
-    assert min(ours.n_support_, theirs.n_support_) > 20
-    assert max(ours.gap_, theirs.gap_) <= ours.tol == theirs.tol
-    assert ours.objective_ == pytest.approx(theirs.objective_, rel=ours.tol)
-    np.testing.assert_array_equal(ours.classes_, theirs.classes_)
-    shift = ours.model_.intercept - theirs.model_.intercept
-    max_difference = 2 * np.sqrt(2 * ours.tol * ours.objective_) + np.abs(shift).max()
+    assert distributed.solver_ == local.solver_ == "exact"
+    assert min(distributed.n_iter_, local.n_iter_) > 2
+    assert min(distributed.n_support_, local.n_support_) > 20
+    assert max(distributed.gap_, local.gap_) <= distributed.tol == local.tol
+    assert distributed.objective_ == pytest.approx(local.objective_, rel=distributed.tol)
+    np.testing.assert_array_equal(distributed.classes_, local.classes_)
+    shift = distributed.model_.intercept - local.model_.intercept
+    max_difference = 2 * np.sqrt(2 * distributed.tol * distributed.objective_) + np.abs(shift).max()
     assert max_difference < 0.2
-    np.testing.assert_allclose(ours.decision_function(X), theirs.decision_function(X), atol=max_difference)
+    np.testing.assert_allclose(
+        distributed.decision_function(X), local.decision_function(X), atol=max_difference
+    )
 
 
 @pytest.mark.usefixtures("small_working_set")
 @pytest.mark.parametrize("kernel", ["sst", "st", "sst_bow", "ptk"])
 def test_exact_training_equals_local_training(client: Any, trees: Trees, kernel: str) -> None:
-    ours = DaskTreeSVC(kernel, client=client, **EXACT).fit(trees.X, trees.binary)
-    assert_same_optimum(ours, TreeSVC(kernel, **EXACT).fit(trees.X, trees.binary), trees.X)
-    assert ours.n_parts_ == 3
-    assert ours.traffic_["scores"] >= 8 * 180 + 8 * (180 - 64) * ours.n_iter_
+    distributed = DaskTreeSVC(kernel, client=client, **EXACT).fit(trees.X, trees.binary)
+    assert_same_optimum(distributed, TreeSVC(kernel, **EXACT).fit(trees.X, trees.binary), trees.X)
+    assert distributed.n_parts_ == 3
+    assert distributed.traffic_["scores"] >= 8 * 180 + 8 * (180 - 64) * distributed.n_iter_
 
 
 @pytest.mark.usefixtures("small_working_set")
@@ -216,9 +218,9 @@ def sources(client: Any, trees: Trees, folder: Path) -> dict[str, tuple[Any, ...
 
 
 def test_all_sources_give_the_same_model(client: Any, trees: Trees, tmp_path: Path) -> None:
-    theirs = TreeSVC(**SAMPLED).fit(trees.X, trees.binary)
+    local = TreeSVC(**SAMPLED).fit(trees.X, trees.binary)
     for source in sources(client, trees, tmp_path).values():
-        assert_same(DaskTreeSVC(client=client, **SAMPLED).fit(*source), theirs, trees.X)
+        assert_same(DaskTreeSVC(client=client, **SAMPLED).fit(*source), local, trees.X)
 
 
 def test_refusals(client: Any, trees: Trees, tmp_path: Path) -> None:
@@ -261,10 +263,10 @@ def test_a_killed_worker(
 ) -> None:
     killing = kill_a_worker(process_client, 3)
     monkeypatch.setattr(ClusterCuts, when, killing(getattr(ClusterCuts, when)))
-    ours = DaskTreeSVC(client=process_client, **SAMPLED).fit(trees.X, trees.binary)
-    assert ours.n_recoveries_ >= 1
-    assert ours.traffic_["restored"] > 0
-    assert_same(ours, TreeSVC(**SAMPLED).fit(trees.X, trees.binary), trees.X)
+    distributed = DaskTreeSVC(client=process_client, **SAMPLED).fit(trees.X, trees.binary)
+    assert distributed.n_recoveries_ >= 1
+    assert distributed.traffic_["restored"] > 0
+    assert_same(distributed, TreeSVC(**SAMPLED).fit(trees.X, trees.binary), trees.X)
 
 
 @pytest.mark.hostile
@@ -278,9 +280,9 @@ def test_a_killed_worker_of_the_exact_learner(
 ) -> None:
     killing = kill_a_worker(process_client, 1 if when == "self_kernels" else 2)
     monkeypatch.setattr(kind, when, killing(getattr(kind, when)))
-    ours = DaskTreeSVC(client=process_client, **EXACT).fit(trees.X, trees.binary)
-    assert ours.n_recoveries_ >= 1
-    assert_same_optimum(ours, TreeSVC(**EXACT).fit(trees.X, trees.binary), trees.X)
+    distributed = DaskTreeSVC(client=process_client, **EXACT).fit(trees.X, trees.binary)
+    assert distributed.n_recoveries_ >= 1
+    assert_same_optimum(distributed, TreeSVC(**EXACT).fit(trees.X, trees.binary), trees.X)
 
 
 def test_repeated_tasks_and_rebuilt_parts_do_not_change_results(trees: Trees) -> None:

@@ -238,11 +238,11 @@ def test_libsvm_reads_written_models(name, tmp_path):
     svmutil = pytest.importorskip("libsvm.svmutil")
     model = read_model(golden.model_path(name))
     write_model(model, tmp_path / "model")
-    theirs = svmutil.svm_load_model(str(tmp_path / "model"))
+    libsvm_model = svmutil.svm_load_model(str(tmp_path / "model"))
     X = golden.test_rows(name)
     rows = [dict(zip((row.indices + 1).tolist(), row.data.tolist(), strict=True)) for row in X]
     options = "-q -b 1" if "nu-sigmoid" in name else "-q"  # without -b 1, LIBSVM 3.37 crashes on nu-sigmoid
-    labels, _, values = svmutil.svm_predict([0] * len(rows), rows, theirs, options)
+    labels, _, values = svmutil.svm_predict([0] * len(rows), rows, libsvm_model, options)
     expected = model.scores(X)
     if "nu-sigmoid" in name:
         expected = model.decision.probabilities(expected)
@@ -255,9 +255,9 @@ def test_libsvm_reads_models_of_svmlight(tmp_path):
     svmutil = pytest.importorskip("libsvm.svmutil")
     model = read_model(golden.model_path("svmlight-poly2"))
     write_model(model, tmp_path / "model", format="libsvm")
-    theirs = svmutil.svm_load_model(str(tmp_path / "model"))
+    libsvm_model = svmutil.svm_load_model(str(tmp_path / "model"))
     X = golden.test_rows("svmlight-poly2")
     rows = [dict(zip((row.indices + 1).tolist(), row.data.tolist(), strict=True)) for row in X]
-    labels, _, values = svmutil.svm_predict([0] * len(rows), rows, theirs, "-q")
+    labels, _, values = svmutil.svm_predict([0] * len(rows), rows, libsvm_model, "-q")
     np.testing.assert_allclose(np.array(values), model.scores(X), rtol=1e-9)
     assert np.array_equal(labels, model.decision.choose(model.scores(X)))

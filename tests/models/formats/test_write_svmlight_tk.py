@@ -41,10 +41,12 @@ def test_written_models_are_read_back(name, tmp_path):
     assert np.array_equal(actual.scores(X), model.scores(X))
     write_model(actual, tmp_path / "again")
     assert (tmp_path / "again").read_bytes() == (tmp_path / "model").read_bytes()
-    theirs, ours = (path.read_bytes().splitlines() for path in (model_path(name), tmp_path / "model"))
-    assert len(ours) == len(theirs)
+    golden_lines, written_lines = (
+        path.read_bytes().splitlines() for path in (model_path(name), tmp_path / "model")
+    )
+    assert len(written_lines) == len(golden_lines)
     if model.kernel.combination != "vectors":
-        assert list(map(list_trees, ours[21:])) == list(map(list_trees, theirs[21:]))
+        assert list(map(list_trees, written_lines[21:])) == list(map(list_trees, golden_lines[21:]))
 
 
 def list_trees(line):
