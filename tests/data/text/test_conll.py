@@ -230,7 +230,7 @@ def test_with_trees_changes_only_heads_and_relations():
     [
         ([0, 1], ["a", "b", "c"], "2 heads for 3 words"),
         ([0, 1, 0], ["a", "b"], "2 relations for 3 words"),
-        ([[0, 1, 0]], ["a", "b", "c"], "heads of 1 sentences"),
+        ([[0, 1, 0]], ["a", "b", "c"], "heads of 1 sentence,"),
         ([[0], [1, 0]], ["a", "b", "c"], "sentence 0 has 2 words and 1 heads"),
         ([0, 2, 0], ["a", "b", "c"], "sentence 0, word 2: the head 2 is not another of its 2 words"),
         ([0, 1, 2], ["a", "b", "c"], "sentence 1, word 1: the head 2"),

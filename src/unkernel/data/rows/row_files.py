@@ -166,9 +166,9 @@ def _check_to_overwrite(target: Path, paths: Sequence[Path]) -> None:
 
 
 def _find_reusable(
-    target: Path, current: list[SourceStamp], paths: list[Path], options: _Options
+    target: Path, current_sources: list[SourceStamp], paths: list[Path], options: _Options
 ) -> RowFile | None:
-    """Return the rows in `target`; None if the sources must be packed again."""
+    """Return the packed rows in `target` if they were made from the current sources; otherwise None."""
     if not target.exists() or target.stat().st_size == 0:
         return None
     with target.open("rb") as file:
@@ -176,7 +176,7 @@ def _find_reusable(
             return None
         opened = OpenRows(str(target), file)
         footer = opened.footer
-        if list(footer.sources) != current or footer.rounded:
+        if list(footer.sources) != current_sources or footer.rounded:
             return None
         # An index 0 is an error with these options. Read the sources again to find its line.
         if options.zero_based is False and footer.has_zero_index:

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from unkernel._core import BunsetsuText, whole_bunsetsu_sentences
 from unkernel.data.files import Source, name_of, read_blocks
-from unkernel.data.text.columns import LONGEST_SENTENCE, Corpus, DrawnSentence, check_on_error
+from unkernel.data.text.columns import LONGEST_SENTENCE, Corpus, DrawnSentence, check_on_error, pluralize
 from unkernel.errors import FormatError
 
 
@@ -173,7 +173,7 @@ class BunsetsuCorpus(Corpus[BunsetsuSentence]):
     >>> lines += ["* 1 -1D", "読む よむ 読む 動詞 * 子音動詞マ行 基本形", "EOS", ""]
     >>> corpus = read_bunsetsu(io.BytesIO("\n".join(lines).encode()))
     >>> corpus
-    <BunsetsuCorpus of 1 sentences, 2 bunsetsu>
+    <BunsetsuCorpus of 1 sentence, 2 bunsetsu>
     >>> corpus.heads
     array([ 1, -1], dtype=int32)
     """
@@ -190,7 +190,7 @@ class BunsetsuCorpus(Corpus[BunsetsuSentence]):
         return int(self._text.sentences)
 
     def __repr__(self) -> str:
-        return f"<BunsetsuCorpus of {len(self)} sentences, {self.n_bunsetsu} bunsetsu>"
+        return f"<BunsetsuCorpus of {pluralize(len(self), 'sentence')}, {self.n_bunsetsu} bunsetsu>"
 
     @overload
     def __getitem__(self, index: int) -> BunsetsuSentence: ...

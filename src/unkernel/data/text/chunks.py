@@ -240,7 +240,7 @@ class ChunkCorpus(ColumnCorpus[ChunkSentence]):
         Examples
         --------
         >>> ChunkCorpus.from_words([["He", "saw"]], [["PRP", "VBD"]])
-        <ChunkCorpus <memory>: 1 sentences, 2 words>
+        <ChunkCorpus <memory>: 1 sentence, 2 words>
         """
         lengths = sentence_lengths(words)
         all_columns = (words, *columns) if tags is None else (words, *columns, tags)

@@ -42,14 +42,20 @@ def parse_text(data: bytes, format: Format, *, name: str = _MEMORY_NAME) -> Colu
     return ColumnText(data, name, format, 0, "none", False, 1)
 
 
+def pluralize(count: int, noun: str) -> str:
+    """Return a count with its noun, which gets an "s" unless the count is 1."""
+    return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
 def check_skipped(text: ColumnText) -> ColumnText:
     """Return `text`, whose columns were replaced; ValueError if reading it would skip other sentences."""
     if text.skip_bad_sentences and (text.trees != "none" or len(text.skipped())):
         reread = ColumnText(text.text, text.file, text.format, 0, text.trees, True, text.first_line)
         if reread.sentences != text.sentences:
             raise ValueError(
-                f"{text.sentences} sentences become {reread.sentences} when they are read again, as bad ones "
-                "were skipped: select the good ones (corpus[:]) before you replace columns"
+                f"reading the text again would give {pluralize(reread.sentences, 'sentence')} instead of "
+                f"{text.sentences}, as bad ones were skipped: select the good ones (corpus[:]) before you "
+                "replace columns"
             )
     return text
 
@@ -279,7 +285,8 @@ class ColumnCorpus(Corpus[_Sentence]):
         return hash(self.to_bytes())
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} {self.name}: {len(self)} sentences, {self.n_words} words>"
+        size = f"{pluralize(len(self), 'sentence')}, {pluralize(self.n_words, 'word')}"
+        return f"<{type(self).__name__} {self.name}: {size}>"
 
     # --- Properties ----------------------------------------------------------------------------------
 
@@ -338,7 +345,7 @@ def sentence_lengths(words: Any) -> list[int]:
 
 def check_lengths(lengths: list[int], expected: list[int], what: str) -> None:
     if len(lengths) != len(expected):
-        raise ValueError(f"{what} of {len(lengths)} sentences, but there are {len(expected)}")
+        raise ValueError(f"{what} of {pluralize(len(lengths), 'sentence')}, but there are {len(expected)}")
     for sentence, (length, words) in enumerate(zip(lengths, expected, strict=True)):
         if length != words:
             raise ValueError(f"sentence {sentence} has {words} words and {length} {what}")

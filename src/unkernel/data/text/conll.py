@@ -184,12 +184,15 @@ class Treebank(ColumnCorpus[Sentence]):
             if values is not None:
                 check_lengths([len(sentence_values) for sentence_values in values], lengths, name)
         columns = (words, lemmas, tags, xpos, None, heads, deprels, None, None)
-        lines = (_format_lines(i, [None if c is None else c[i] for c in columns]) for i in range(len(words)))
+        lines = (
+            _format_lines(sentence, [None if column is None else column[sentence] for column in columns])
+            for sentence in range(len(words))
+        )
         return cls._of(parse_text("".join(lines).encode(), "conllu"))
 
 
 def _format_lines(sentence: int, columns: list[Any]) -> str:
-    """Return the lines of a sentence, given its columns; None stands for an empty column."""
+    """Return the lines of a sentence, given its number and its columns; None stands for an empty column."""
     lines = []
     for word in range(len(columns[0])):
         fields = ["_" if column is None else _format_field(column[word], sentence) for column in columns]

@@ -12,7 +12,8 @@ class Preorder(NamedTuple):
     Attributes
     ----------
     labels : list of str
-        The label of each node: any text, even an empty one, without escapes.
+        The label of each node. A label may be any text, also an empty one; brackets and spaces in it are not
+        escaped.
     arities : list of int
         The number of children of each node; leaves have 0.
 
