@@ -145,12 +145,12 @@ def test_things_are_dealt_out_in_order_and_evenly() -> None:
 
 
 def test_parts_move_to_workers_that_have_less_to_do() -> None:
-    places = ["a"] * 4 + ["b"] * 4
-    assert plan_moves(places, [1] * 8, {"a": 1, "b": 1}) == {}
-    moves = plan_moves(places, [1] * 8, {"a": 1, "b": 1, "c": 1})
+    addresses = ["a"] * 4 + ["b"] * 4
+    assert plan_moves(addresses, [1] * 8, {"a": 1, "b": 1}) == {}
+    moves = plan_moves(addresses, [1] * 8, {"a": 1, "b": 1, "c": 1})
     assert set(moves.values()) == {"c"}
     assert len(moves) == 2
-    assert {places[k] for k in moves} == {"a", "b"}
+    assert {addresses[k] for k in moves} == {"a", "b"}
     # A single part cannot be shared; moving it would only make the other worker idle.
     assert plan_moves(["a"], [1], {"a": 1, "b": 1}) == {}
     assert plan_moves(["a", "a", "b"], [1, 1, 1], {"a": 1, "b": 1}) == {}
@@ -188,8 +188,8 @@ def test_a_worker_that_joins_gets_its_share(
     distributed = DaskCuttingPlaneSVC(0.03, tol=TOL, client=client).fit(
         make_delayed_blocks(data, data.binary)
     )
-    places = clusters[-1].places
-    assert sorted(places.count(worker) for worker in set(places)) == [2, 2]
+    addresses = clusters[-1].addresses
+    assert sorted(addresses.count(worker) for worker in set(addresses)) == [2, 2]
     assert distributed.traffic_["restored"] > 0
     assert distributed.n_recoveries_ == 0
     without_joining = DaskCuttingPlaneSVC(0.03, tol=TOL, client=client).fit(
@@ -211,8 +211,8 @@ def test_blocks_that_are_all_on_one_worker_are_shared(
     blocks = client.compute(make_delayed_blocks(data, data.binary), workers=[worker])
     wait(blocks)
     distributed = DaskCuttingPlaneSVC(0.03, tol=TOL, client=client).fit(blocks)
-    places = clusters[-1].places
-    assert sorted(places.count(worker) for worker in set(places)) == [1, 1, 2]
+    addresses = clusters[-1].addresses
+    assert sorted(addresses.count(worker) for worker in set(addresses)) == [1, 1, 2]
     assert distributed.gap_ <= TOL
 
 

@@ -58,20 +58,20 @@ class Cluster:
         self._placement = PartPlacement(self.client, self.parts, self.stopped)
 
     @property
-    def places(self) -> list[str]:
+    def addresses(self) -> list[str]:
         """The worker of each part."""
-        return self._placement.places
+        return self._placement.addresses
 
     @property
     def workers(self) -> list[str]:
         """The workers with parts, in the order of the parts."""
-        return list(dict.fromkeys(self.places))
+        return list(dict.fromkeys(self.addresses))
 
     def group_parts_by_worker(self, parts: Sequence[int] | None = None) -> dict[str, list[int]]:
         """Return the numbers of the parts of each worker: of all parts, or of the given `parts`."""
         groups: dict[str, list[int]] = {}
         for k in range(len(self.parts)) if parts is None else parts:
-            groups.setdefault(self.places[k], []).append(k)
+            groups.setdefault(self.addresses[k], []).append(k)
         return groups
 
     # --- Requests ----------------------------------------------------------------------------------------
@@ -290,10 +290,10 @@ class Broadcast:
         """Return the message, or the future of its copy on a worker, as an argument for tasks."""
         if self.message.nbytes <= _MAX_BYTES_WITH_TASKS:
             return self.message
-        places = tuple(self._cluster.places)
-        if places not in self._copies:
-            self._copies = {places: self._send(root=places[0])}
-        return self._copies[places][worker]
+        addresses = tuple(self._cluster.addresses)
+        if addresses not in self._copies:
+            self._copies = {addresses: self._send(root=addresses[0])}
+        return self._copies[addresses][worker]
 
     def _send(self, root: str) -> WorkerFutures:
         first = self._cluster.client.scatter(self.message, workers=[root], hash=False, broadcast=False)

@@ -54,7 +54,7 @@ class PartPlacement:
         self._stopped = stopped
         self._monitor = WorkerMonitor(client)
         self._balanced_workers: set[str] = set()
-        self.places: list[str] = []  # one worker address per part
+        self.addresses: list[str] = []  # one worker address per part
         self.locate()
         self._next_balance = time.monotonic() + _BALANCE_INTERVAL_SECONDS
 
@@ -73,9 +73,9 @@ class PartPlacement:
                     if part.status in ("error", "cancelled"):
                         part.result()  # raises the error of the part
                 holders = self._client.who_has(self._parts)
-            places = [sorted(usable.keys() & holders.get(part.key, ())) for part in self._parts]
-            if all(places):
-                self.places = [place[0] for place in places]
+            usable_holders = [sorted(usable.keys() & holders.get(part.key, ())) for part in self._parts]
+            if all(usable_holders):
+                self.addresses = [addresses[0] for addresses in usable_holders]
                 return
             rebuild_at(self._client, {part.key: usable for part in self._parts}, usable)
             time.sleep(0.1)
@@ -86,7 +86,7 @@ class PartPlacement:
         if not self._has_all_parts():
             raise DaskTimeout
         usable, late = set(self._monitor.find_usable()), times.find_late()
-        if usable - late and not set(self.places) <= usable - late:
+        if usable - late and not set(self.addresses) <= usable - late:
             self._monitor.exclude(late)
             raise DaskTimeout
 
@@ -105,8 +105,8 @@ class PartPlacement:
             holders = self._client.who_has(self._parts)
             alive = set(self._client.nthreads())
         return all(
-            place in alive and place in holders.get(part.key, ())
-            for part, place in zip(self._parts, self.places, strict=True)
+            address in alive and address in holders.get(part.key, ())
+            for part, address in zip(self._parts, self.addresses, strict=True)
         )
 
     def balance(self, rows: Sequence[int]) -> None:
@@ -115,24 +115,24 @@ class PartPlacement:
             return
         self._next_balance = time.monotonic() + _BALANCE_INTERVAL_SECONDS
         usable = self._monitor.find_usable()
-        if usable.keys() == self._balanced_workers or not usable.keys() >= set(self.places):
+        if usable.keys() == self._balanced_workers or not usable.keys() >= set(self.addresses):
             return
         self._balanced_workers = set(usable)
         threads = {name: worker.threads for name, worker in usable.items()}
-        moves = plan_moves(self.places, rows, threads)
+        moves = plan_moves(self.addresses, rows, threads)
         if moves:
             rebuild_at(self._client, {self._parts[k].key: [worker] for k, worker in moves.items()}, usable)
             self.locate()
 
 
-def plan_moves(places: Sequence[str], sizes: Sequence[int], threads: Mapping[str, int]) -> dict[int, str]:
+def plan_moves(addresses: Sequence[str], sizes: Sequence[int], threads: Mapping[str, int]) -> dict[int, str]:
     """Return the parts to move and their new workers, to give all threads about the same load.
 
     A part moves only if the move substantially reduces the difference between two workers.
     """
     parts_of_worker: dict[str, list[int]] = {worker: [] for worker in threads}
-    for k, place in enumerate(places):
-        parts_of_worker[place].append(k)
+    for k, address in enumerate(addresses):
+        parts_of_worker[address].append(k)
     load = {
         worker: sum(sizes[k] for k in parts) / threads[worker] for worker, parts in parts_of_worker.items()
     }

@@ -68,7 +68,7 @@ class ReducedResult:
             copies = cluster.copy_to_workers(self._submit(), self._worker)
             groups = cluster.group_parts_by_worker()
             futures = cluster.submit_to_workers(
-                task, lambda k: (copies[cluster.places[k]], *arguments(k)), groups
+                task, lambda k: (copies[cluster.addresses[k]], *arguments(k)), groups
             )
             viewed, *answers = cluster.fetch_answers(
                 [*self._submit_view(view).values(), *futures.values()], futures
@@ -80,7 +80,7 @@ class ReducedResult:
 
     @property
     def _worker(self) -> str:
-        return self._cluster.places[self._owner]
+        return self._cluster.addresses[self._owner]
 
     def _submit_view(self, view: Callable[..., Any]) -> WorkerFutures:
         return {self._worker: self._cluster.submit(view, self._submit(), worker=self._worker)}
@@ -88,10 +88,10 @@ class ReducedResult:
     def _submit(self) -> Future:
         """Return the future of the result; start its computation if the workers have changed."""
         cluster = self._cluster
-        places = tuple(cluster.places)
-        if places not in self._results:
+        addresses = tuple(cluster.addresses)
+        if addresses not in self._results:
             futures = cluster.submit_to_workers(*self._question, cluster.group_parts_by_worker(), self._merge)
             merged = list(cluster.reduce_on_workers(self._merge, futures).values())
             task, arguments = self._task
-            self._results = {places: cluster.submit(task, merged, *arguments, worker=self._worker)}
-        return self._results[places]
+            self._results = {addresses: cluster.submit(task, merged, *arguments, worker=self._worker)}
+        return self._results[addresses]

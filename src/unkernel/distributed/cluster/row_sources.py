@@ -124,7 +124,7 @@ def refuse_arrays(message: str, *arrays: Any) -> None:
 
 
 def list_files(X: Any) -> list[str]:
-    """Return the files of a path, a pattern, or a list of paths and patterns."""
+    """Return the absolute names of the files that match a path, a pattern, or a list of both."""
     patterns = [X] if isinstance(X, str | os.PathLike) else X
     return [name for pattern in patterns for name in _expand_pattern(os.fspath(pattern))]
 
