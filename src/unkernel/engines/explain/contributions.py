@@ -74,7 +74,7 @@ def _split_kernel_scores(
     if sum(math.comb(size, k) for k in range(1, model.kernel.degree + 1)) > _MAX_CONJUNCTIONS:
         raise ValueError(f"a row of {len(columns):,} features has too many conjunctions to be explained")
     if not is_binary_row:  # the weight of a set is for values of 1, for which all powers are equal
-        restricted = _move_values(restricted, values)
+        restricted = _scale_by_row(restricted, values)
     tables = builders.build_expanded(
         Machine(restricted), head=Head(0.0), sets=is_binary_row and restricted.binary
     )
@@ -92,8 +92,12 @@ def _map_columns(indices: NDArray[np.int64], columns: NDArray[np.int64]) -> NDAr
     return np.where(indices >= 0, columns[np.maximum(indices, 0)], -1) if len(columns) else indices
 
 
-def _move_values(model: KernelModel, values: NDArray[np.float64]) -> KernelModel:
-    """Multiply the support vectors by the values of a row; a row of ones then has the same products."""
+def _scale_by_row(model: KernelModel, values: NDArray[np.float64]) -> KernelModel:
+    """Multiply each column of the support vectors by the row's value in that column.
+
+    The inner product of a scaled support vector with a row of ones is then that of the unscaled support
+    vector with the given row.
+    """
     vectors = model.vectors
     return _replace_vectors(model, replace(vectors, data=vectors.data * values[vectors.indices]))
 

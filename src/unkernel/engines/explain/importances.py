@@ -23,15 +23,15 @@ from unkernel.records import steps
 from unkernel.records.feature_columns import FeatureColumns, trace_columns
 from unkernel.records.plan import Plan
 
-_MAX_ROWS_AT_ONCE = 2_000
-_MAX_NUMBERS_AT_ONCE = 4_000_000  # largest number of values of terms that are computed at a time
+_MAX_ROWS_PER_BATCH = 2_000
+_MAX_TERM_VALUES_PER_BATCH = 4_000_000  # largest number of values of terms that are computed at a time
 _MAX_SHAPE_CELLS = 250_000
 _PRINTED_TERMS = 20
-_PAIRS = 2
+_MAX_SHAPE_COLUMNS = 2
 
 
 @dataclass(frozen=True, eq=False)
-class Encoding:
+class EncodedRecords:
     """Records for which importances are computed.
 
     Attributes
@@ -110,7 +110,7 @@ class Importances(HtmlRepr):
     losses: Mapping[str, NDArray[np.float64]]
     n_records: int
     _terms: ColumnTerms = field(repr=False)
-    _encoding: Encoding = field(repr=False)
+    _encoded: EncodedRecords = field(repr=False)
 
     def shape(self, *columns: str) -> Shape:
         """Return the contribution of one column or a pair of columns as a function of the values.
@@ -126,7 +126,7 @@ class Importances(HtmlRepr):
             The contributions of the values that occur in the given records. For a pair, the contributions of
             its columns alone are not included.
         """
-        if not 1 <= len(columns) <= _PAIRS or len(set(columns)) < len(columns):
+        if not 1 <= len(columns) <= _MAX_SHAPE_COLUMNS or len(set(columns)) < len(columns):
             raise ValueError(f"shape takes the names of one column or two different columns, got {columns}")
         indices = [self._find_column(name) for name in columns]
         parts = [self._find_cells(index) for index in indices]
@@ -144,40 +144,40 @@ class Importances(HtmlRepr):
         )
 
     def _find_column(self, name: str) -> int:
-        names = list(self._encoding.plan.columns)
+        names = list(self._encoded.plan.columns)
         if name not in names:
             raise ValueError(f"the records have no column {name!r}; they have {', '.join(names)}")
         return names.index(name)
 
     def _find_cells(self, column: int) -> Any:
         """Return the cells of a column; raise a ``ValueError`` for words and parts of dates."""
-        encoding = self._encoding
+        encoded = self._encoded
         kinds = {
             step.kind
-            for step in encoding.plan.steps
+            for step in encoded.plan.steps
             if column in np.asarray(step.table.get("columns", ())).tolist()
         }
         if kinds - {"one_hot", "numbers", "ordinal"}:
             raise ValueError(
-                f"column {encoding.plan.columns[column]!r} has features of words or of parts of dates, whose "
+                f"column {encoded.plan.columns[column]!r} has features of words or of parts of dates, whose "
                 "combinations are no curve; heaviest lists their weights"
             )
         return find_cells(
-            encoding.plan, encoding.columns, encoding.rows, column, self._find_numbers(column, kinds)
+            encoded.plan, encoded.columns, encoded.rows, column, self._find_numbers(column, kinds)
         )
 
     def _find_numbers(self, column: int, kinds: set[str]) -> NDArray[np.float64] | None:
         """Return the numbers of a column, if its features are not intervals; otherwise None."""
-        encoding = self._encoding
+        encoded = self._encoded
         if kinds != {"numbers"}:
             return None
-        members = np.array([members == (column,) for members in encoding.columns.sets], bool)
-        is_own = members[encoding.columns.set_of_feature]
-        if not np.isnan(encoding.columns.low[is_own]).all():
+        members = np.array([members == (column,) for members in encoded.columns.sets], bool)
+        is_own = members[encoded.columns.set_of_feature]
+        if not np.isnan(encoded.columns.low[is_own]).all():
             return None
-        if encoding.records is None:
-            raise ValueError(f"the numbers of column {encoding.plan.columns[column]!r} are not given")
-        return _read_numbers(encoding, column)
+        if encoded.records is None:
+            raise ValueError(f"the numbers of column {encoded.plan.columns[column]!r} are not given")
+        return _read_numbers(encoded, column)
 
     def _evaluate(self, rows: CsrRows, columns: list[int]) -> NDArray[np.float64]:
         """Return the values of the columns' term; `rows` have only features of these columns."""
@@ -249,9 +249,9 @@ class Importances(HtmlRepr):
         return f"Importances({len(self.columns)} terms, {self.n_records:,} records)"
 
 
-def _read_numbers(encoding: Encoding, column: int) -> NDArray[np.float64]:
+def _read_numbers(encoded: EncodedRecords, column: int) -> NDArray[np.float64]:
     """Return the numbers in a column of the selected records; NaN for missing numbers."""
-    names = [encoding.plan.columns[column]]
+    names = [encoded.plan.columns[column]]
     # Encode a record as two features: its number, or 0 if it is missing, and whether it is missing.
     plan_steps = [
         steps.numbers([column], names),
@@ -259,8 +259,8 @@ def _read_numbers(encoding: Encoding, column: int) -> NDArray[np.float64]:
         steps.indicate(0, [0], names),
         steps.concatenate([1, 2], names * 2),
     ]
-    pairs = Plan(list(encoding.plan.columns), plan_steps).encode(encoding.records)
-    numbers, is_missing = pairs[encoding.selected].toarray().T
+    pairs = Plan(list(encoded.plan.columns), plan_steps).encode(encoded.records)
+    numbers, is_missing = pairs[encoded.selected].toarray().T
     return np.where(is_missing, np.nan, numbers)
 
 
@@ -293,19 +293,19 @@ def check_importances(plan: Plan, decision: Decision) -> None:
 def compute_importances(
     model: Model,
     decision: Decision,
-    encoding: Encoding,
+    encoded: EncodedRecords,
     measure: str | None,
     losses: Mapping[str, NDArray[np.float64]],
 ) -> Importances:
     """Divide the variance of the scores among sets of columns."""
-    rows = encoding.rows
+    rows = encoded.rows
     monomials = list_monomials(model, are_binary=bool((rows.data == 1.0).all()))
-    terms = ColumnTerms.of(monomials, encoding.columns, rows)
+    terms = ColumnTerms.of(monomials, encoded.columns, rows)
     covariances = _compute_covariances(terms, rows)
     variances = covariances.sum(axis=0)
     score_shares = _divide(covariances, variances)
     shares = _divide(covariances.sum(axis=1), variances.sum())
-    names = encoding.plan.columns
+    names = encoded.plan.columns
     columns = [tuple(names[column] for column in term) for term in terms.terms]
     absent = [(name,) for name in losses if (name,) not in columns]
     shares = np.concatenate([shares, np.zeros(len(absent))])
@@ -322,7 +322,7 @@ def compute_importances(
         losses,
         rows.shape[0],
         terms,
-        encoding,
+        encoded,
     )
 
 
@@ -335,7 +335,7 @@ def _divide(numerators: NDArray[np.float64], denominator: Any) -> NDArray[np.flo
 def _compute_covariances(terms: ColumnTerms, rows: CsrRows) -> NDArray[np.float64]:
     """Return the covariance of each term with the score, of shape (terms, scores)."""
     n_terms, n_scores = len(terms.terms), len(terms.intercept)
-    step = max(1, min(_MAX_ROWS_AT_ONCE, _MAX_NUMBERS_AT_ONCE // max(n_terms * n_scores, 1)))
+    step = max(1, min(_MAX_ROWS_PER_BATCH, _MAX_TERM_VALUES_PER_BATCH // max(n_terms * n_scores, 1)))
     sums, products, total = np.zeros((n_terms, n_scores)), np.zeros((n_terms, n_scores)), np.zeros(n_scores)
     for begin in range(0, rows.shape[0], step):
         values = terms.evaluate(rows[begin : begin + step])
@@ -347,12 +347,12 @@ def _compute_covariances(terms: ColumnTerms, rows: CsrRows) -> NDArray[np.float6
     return np.asarray(products / n_rows - sums / n_rows * (total / n_rows))
 
 
-def encode_records(plan: Plan, records: Any, rows: CsrRows, max_records: int) -> Encoding:
+def encode_records(plan: Plan, records: Any, rows: CsrRows, max_records: int) -> EncodedRecords:
     """Return up to `max_records` encoded records, drawn at random, for :func:`compute_importances`."""
     selected = np.arange(rows.shape[0])
     if len(selected) > max_records:
         selected = np.sort(np.random.default_rng(0).choice(len(selected), max_records, replace=False))
-    return Encoding(plan, trace_columns(plan), rows[selected], records, selected)
+    return EncodedRecords(plan, trace_columns(plan), rows[selected], records, selected)
 
 
 def check_count(name: str, value: Any) -> None:

@@ -12,12 +12,12 @@ from unkernel.data.memory import available_bytes, parse_bytes
 from unkernel.engines.tables.prefix_trie import check_limit
 
 ENGINES = ("auto", "inverted", "bitsliced", "expanded", "pruned", "split", "int16")
-WITHOUT_TRIE = ("inverted", "bitsliced", "int16")
+ENGINES_WITHOUT_TRIE = ("inverted", "bitsliced", "int16")
 
 _DEFAULT_MEMORY_SHARE = 0.25  # share of the free memory
 _DEFAULT_MEMORY_BYTES = 1e9  # used if the free memory is unknown
 
-UNKNOWN_KEYS = ("ignore", "error")
+UNKNOWN_KEYS_CHOICES = ("ignore", "error")
 
 OnProgress = Callable[[str], None]
 
@@ -75,8 +75,10 @@ def check_options(engine: str, rare: float, threshold: float | None) -> None:
 
 def check_unknown_keys(unknown_keys: str, *, is_pipeline: bool) -> None:
     """Raise a ``ValueError`` for an unknown value, or for a model whose input has no keys."""
-    if unknown_keys not in UNKNOWN_KEYS:
-        raise ValueError(f"unknown_keys must be one of {', '.join(UNKNOWN_KEYS)}, got {unknown_keys!r}")
+    if unknown_keys not in UNKNOWN_KEYS_CHOICES:
+        raise ValueError(
+            f"unknown_keys must be one of {', '.join(UNKNOWN_KEYS_CHOICES)}, got {unknown_keys!r}"
+        )
     if unknown_keys == "error" and not is_pipeline:
         raise ValueError("unknown_keys is for pipelines, whose records have keys; this model takes rows")
 
@@ -89,7 +91,7 @@ def check_trie(engine: str, trie: Any, nodes: int | None, *, measure: bool = Tru
         return
     if engine == "int16":
         raise ValueError("engine='int16' has no prefix trie; leave out trie, or use engine='expanded'")
-    if engine in WITHOUT_TRIE:
+    if engine in ENGINES_WITHOUT_TRIE:
         raise ValueError(f"engine={engine!r} has no conjunctions, and so no prefix trie; leave out trie")
     if nodes is not None:
         check_limit(nodes, "trie_nodes")
