@@ -89,7 +89,7 @@ def test_the_score_of_a_regression():
     [
         (Y[:-1], None, "inconsistent numbers of samples: 60 and 59"),
         (np.stack([Y, Y], axis=1), None, "1d array"),
-        (np.zeros(60), None, "y holds numbers and the classes are text"),
+        (np.zeros(60), None, "y holds numbers, but the model predicts text"),
         (Y, np.ones(59), "inconsistent numbers"),
     ],
 )

@@ -223,7 +223,7 @@ class CompiledEstimator(SavedObject, Reportable, HtmlRepr):
             true_values = _check_column(y, len(predictions), "y")
         if decision.predicts_numbers:
             return _compute_mean_r_squared(true_values.astype(np.float64), predictions, weights)
-        _check_comparable(true_values, predictions)
+        _check_labels_like_predictions(true_values, predictions)
         is_correct = true_values == predictions
         return float(
             np.average(is_correct if is_correct.ndim == 1 else is_correct.all(axis=1), weights=weights)
@@ -312,22 +312,22 @@ def _check_weights(sample_weight: ArrayLike, count: int) -> NDArray[np.float64]:
     return _check_column(weights, count, "sample_weight")
 
 
-def _check_comparable(true_values: NDArray[Any], predictions: NDArray[Any]) -> None:
-    """Raise a ``ValueError`` if only the labels or only the classes are text, or if a label is NaN."""
-    has_text = [_is_text(labels) for labels in (true_values, predictions)]
-    if len(true_values) and has_text[0] != has_text[1]:
+def _check_labels_like_predictions(labels: NDArray[Any], predictions: NDArray[Any]) -> None:
+    """Raise a ``ValueError`` if only the labels or only the predictions are text, or if a label is NaN."""
+    labels_are_text, predictions_are_text = _is_text(labels), _is_text(predictions)
+    if len(labels) and labels_are_text != predictions_are_text:
         raise ValueError(
-            f"y holds {'text' if has_text[0] else 'numbers'} and the classes are "
-            f"{'text' if has_text[1] else 'numbers'}: give the labels as in training"
+            f"y holds {'text' if labels_are_text else 'numbers'}, but the model predicts "
+            f"{'text' if predictions_are_text else 'numbers'}: give the labels as in training"
         )
-    if true_values.dtype.kind == "f" and np.isnan(true_values).any():
+    if labels.dtype.kind == "f" and np.isnan(labels).any():
         raise ValueError("Input y contains NaN")
 
 
-def _is_text(labels: NDArray[Any]) -> bool:
-    if labels.dtype.kind == "O":
-        return any(isinstance(label, str) for label in labels)
-    return labels.dtype.kind in "US"
+def _is_text(values: NDArray[Any]) -> bool:
+    if values.dtype.kind == "O":
+        return any(isinstance(value, str) for value in values)
+    return values.dtype.kind in "US"
 
 
 def _compute_mean_r_squared(

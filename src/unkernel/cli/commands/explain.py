@@ -166,7 +166,7 @@ def _read_rows(opened: Opened, data: str, zero_based: bool | None, *, quiet: boo
 
 
 def _explain_row(opened: Opened, rows: SvmlightData, row: int, top: int, of: str | None) -> dict[str, Any]:
-    """Explain the score of row number `row` by the `top` conjunctions that contribute most, for JSON."""
+    """Explain the score of the row with index `row`, for JSON, by the `top` largest contributions."""
     if row >= rows.X.shape[0]:
         raise ValueError(f"the file has {format_count(rows.X.shape[0], 'row')}, so there is no row {row:,}")
     # Explain the exact model, even if the engine of the file is "pruned", which is an approximation.

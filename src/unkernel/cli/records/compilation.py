@@ -1,4 +1,4 @@
-"""``unkernel compile`` and ``unkernel bench`` of models of records."""
+"""``unkernel compile`` and ``unkernel bench`` for models that take records."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ def print_parser_training(result: dict[str, Any]) -> None:
         facts["epochs"] = _format_epochs(result)
     seconds = result["seconds"]
     facts["time"] = (
-        f"{format_seconds(seconds['training'])} training, {format_seconds(seconds['total'])} in all"
+        f"{format_seconds(seconds['training'])} training, {format_seconds(seconds['total'])} in total"
     )
     if result["peak_memory_bytes"] is not None:
         facts["memory"] = f"{format_size(result['peak_memory_bytes'])} at its peak"

@@ -46,7 +46,7 @@ def print_training(learner: Any, result: dict[str, Any]) -> None:
         facts["packed rows"] = f"{packed}, {format_size(result['packed_bytes'])}, kept for the next run"
     seconds = result["seconds"]
     facts["time"] = (
-        f"{format_seconds(seconds['training'])} training, {format_seconds(seconds['total'])} in all"
+        f"{format_seconds(seconds['training'])} training, {format_seconds(seconds['total'])} in total"
     )
     if result["peak_memory_bytes"] is not None:
         facts["memory"] = f"{format_size(result['peak_memory_bytes'])} at its peak"
@@ -83,7 +83,7 @@ def print_table_training(result: dict[str, Any]) -> None:
             facts["test log loss"] = f"{test['log_loss']:.6g} per record"
     seconds = result["seconds"]
     facts["time"] = (
-        f"{format_seconds(seconds['training'])} training, {format_seconds(seconds['total'])} in all"
+        f"{format_seconds(seconds['training'])} training, {format_seconds(seconds['total'])} in total"
     )
     print_facts(result["model"], facts)
 
@@ -144,5 +144,5 @@ def print_tuning(result: dict[str, Any]) -> None:
     facts = {"best": result["best_options"], "by": name_measure(result["criterion"])}
     if result["plot"]:
         facts["plot"] = result["plot"]
-    facts["time"] = f"{format_seconds(result['seconds'])} in all"
+    facts["time"] = f"{format_seconds(result['seconds'])} in total"
     print_facts("chosen", facts)

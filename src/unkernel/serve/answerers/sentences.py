@@ -61,7 +61,9 @@ class SentenceAnswerer(Answerer):
 
     def explain(self, item: Any, top: int, of: str | None) -> Json:
         if of is not None:
-            raise FieldError("of", "of is for classifiers, but this is a parser")
+            raise FieldError(
+                "of", "'of' selects a class, but this model is a parser, which has none; leave 'of' out"
+            )
         parts = list(self._parse(item))
         return {
             "sentences": [_to_json(sentence) | _draw(sentence) for part in parts for sentence in part.corpus],
@@ -71,9 +73,8 @@ class SentenceAnswerer(Answerer):
 
     def _parse(self, item: Any) -> Iterator[Parsed]:
         if not isinstance(item, str):
-            raise ValueError(
-                f"expected a string: {'a text' if self.input == 'text' else 'sentences in columns'}"
-            )
+            content = "the text to parse" if self.input == "text" else "sentences in columns"
+            raise ValueError(f"expected a string with {content}")
         check_characters(item)
         return parse_stream(self._model, _Body(item.encode()), n_jobs=1)
 
