@@ -64,13 +64,13 @@ def find_names_above(path: Path, room: str) -> list[str]:
     above = "|".join(
         other_room for other_room in forbidden_rooms if other_room not in PUBLIC_NAMES.get(room, ())
     )
-    classifier = re.compile(rf"\bunkernel[./]({above})\b")
+    room_name = re.compile(rf"\bunkernel[./]({above})\b")
     commands = "train|tune|predict|compile|inspect|explain|bench|parse|evaluate|serve"
     command = re.compile(rf"\bunkernel ({commands})\b")
     return [
         f"{path.relative_to(SOURCE)}:{line}: {text!r}"
         for line, text in list_strings(path)
-        if classifier.search(text) or command.search(text)
+        if room_name.search(text) or command.search(text)
     ]
 
 

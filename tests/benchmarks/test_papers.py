@@ -35,7 +35,8 @@ def paper():
 
 
 @pytest.fixture
-def text(paper, tmp_path, monkeypatch):
+def page(paper, tmp_path, monkeypatch):
+    """Return the generated part of a page about the paper."""
     import papers
     from harness import Report
     from harness.report import read
@@ -46,21 +47,21 @@ def text(paper, tmp_path, monkeypatch):
     return papers.text_of(paper, read(report.save(tmp_path)), "chang2010")
 
 
-def test_tables_compare_the_numbers_of_the_paper_with_ours(text):
-    assert "### Table 5\n\nTraining, on another machine.\n" in text
-    assert "| a9a | **unkernel** | 0.25 |" in text
-    assert "|  | paper, LIBLINEAR | 1.5 (6) |" in text
+def test_tables_compare_the_numbers_of_the_paper_with_ours(page):
+    assert "### Table 5\n\nTraining, on another machine.\n" in page
+    assert "| a9a | **unkernel** | 0.25 |" in page
+    assert "|  | paper, LIBLINEAR | 1.5 (6) |" in page
 
 
-def test_figures_are_drawn_from_their_points(text, tmp_path):
-    assert "### Figure 2\n\nPasses do not grow.\n" in text
-    assert "](figures/chang2010-figure-2.svg)" in text
+def test_figures_are_drawn_from_their_points(page, tmp_path):
+    assert "### Figure 2\n\nPasses do not grow.\n" in page
+    assert "](figures/chang2010-figure-2.svg)" in page
     assert "<svg" in (tmp_path / "figures" / "chang2010-figure-2.svg").read_text()
 
 
-def test_missing_figures_are_listed_with_the_reason(text):
-    assert "### Table 9\n\nLeft out: there is no data set wsj" in text
-    assert "### Not here\n\n- table 8: lists features" in text
+def test_missing_figures_are_listed_with_the_reason(page):
+    assert "### Table 9\n\nLeft out: there is no data set wsj" in page
+    assert "### Not here\n\n- table 8: lists features" in page
 
 
 def test_an_updated_page_keeps_its_text_and_changes_its_figures(tmp_path, monkeypatch):

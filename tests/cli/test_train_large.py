@@ -93,30 +93,30 @@ def start_training(arguments: list[str], folder: Path) -> subprocess.Popen[str]:
 
 
 @pytest.fixture
-def passes_made(monkeypatch) -> list[int]:
+def pass_counts(monkeypatch) -> list[int]:
     """Return a list that receives the number of passes of each training in this process."""
     passes: list[int] = []
-    observer = Checkpoint.make_observer
+    make_observer = Checkpoint.make_observer
 
-    def counting(checkpoint: Checkpoint, *arguments: Any) -> Any:
-        observe = observer(checkpoint, *arguments)
+    def make_counting_observer(checkpoint: Checkpoint, *arguments: Any) -> Any:
+        observe = make_observer(checkpoint, *arguments)
         return lambda *state: (passes.append(state[-1]), observe(*state))
 
-    monkeypatch.setattr(Checkpoint, "make_observer", counting)
+    monkeypatch.setattr(Checkpoint, "make_observer", make_counting_observer)
     return passes
 
 
 @pytest.mark.hostile
-def test_a_killed_training_resumes_from_its_checkpoint(run, hard_training, tmp_path, passes_made):
+def test_a_killed_training_resumes_from_its_checkpoint(run, hard_training, tmp_path, pass_counts):
     uninterrupted = run("train", *hard_training, "--json").json
-    assert len(passes_made) == uninterrupted["passes"] > 60
-    passes_made.clear()
+    assert len(pass_counts) == uninterrupted["passes"] > 60
+    pass_counts.clear()
     process = start_training(hard_training, tmp_path / "kept")
     process.kill()
     process.communicate()
     assert process.returncode == -signal.SIGKILL
     resumed = run("train", *hard_training, "--json").json
-    assert 0 < len(passes_made) <= uninterrupted["passes"] - 10
+    assert 0 < len(pass_counts) <= uninterrupted["passes"] - 10
     assert resumed["objective"] == pytest.approx(uninterrupted["objective"], rel=1e-6)
     assert not (tmp_path / "kept").exists()
 

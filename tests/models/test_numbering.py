@@ -58,9 +58,9 @@ def test_numbers_after_the_last_conjunction_are_refused(degree, sets):
     ranks = [largest_rank - i if sets else largest_rank for i in range(degree)]
     key = number(ranks, degree, sets)
     assert decode(np.array([key], dtype=np.uint64), degree, sets)[0, :degree].tolist() == ranks
-    for beyond in (key + 1, 2**64 - 1):
-        with pytest.raises(ValueError, match=f"has the number {beyond}"):
-            decode(np.array([beyond], dtype=np.uint64), degree, sets)
+    for too_large_key in (key + 1, 2**64 - 1):
+        with pytest.raises(ValueError, match=f"has the number {too_large_key}"):
+            decode(np.array([too_large_key], dtype=np.uint64), degree, sets)
 
 
 def test_empty_lists_are_decoded_and_invalid_degrees_refused():

@@ -105,9 +105,9 @@ def channels(examples, attribute):
 
 
 def example_kernel(settings, a, b):
-    """Return the kernel of two examples, by SVM-light-TK's manual; settings is an ExampleKernel."""
+    """Return the kernel of two examples, by SVM-light-TK's manual; `settings` is an ExampleKernel."""
 
-    def pairs(left, right, pairing):
+    def list_pairs(left, right, pairing):
         candidates = (
             zip(left, right, strict=False) if pairing == "same" else ((x, z) for x in left for z in right)
         )
@@ -123,9 +123,9 @@ def example_kernel(settings, a, b):
             value /= math.prod(math.sqrt(norm) if norm > 0 else 1.0 for norm in norms)
         return value
 
-    tree_sum = math.fsum(tree_kernel(x, z) for x, z in pairs(a.trees, b.trees, settings.tree_pairing))
+    tree_sum = math.fsum(tree_kernel(x, z) for x, z in list_pairs(a.trees, b.trees, settings.tree_pairing))
     vector_sum = math.fsum(
-        vector_kernel(x, z) for x, z in pairs(a.vectors, b.vectors, settings.vector_pairing)
+        vector_kernel(x, z) for x, z in list_pairs(a.vectors, b.vectors, settings.vector_pairing)
     )
     return {
         "trees": tree_sum,

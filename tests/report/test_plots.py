@@ -55,12 +55,12 @@ def make_setting(mean: float, **parameters: object) -> dict[str, object]:
 def test_lines_join_settings_that_differ_in_one_parameter():
     settings = [make_setting(0.5, degree=d, C=c) for c in (1.0, 0.1) for d in (1, 2)]
     result = group_lines(["degree", "C"], "C", settings)
-    assert [words for words, _ in result] == ["degree 1", "degree 2"]
-    assert [[tuning["C"] for tuning in line] for _, line in result] == [[0.1, 1.0]] * 2
-    words = group_lines(
+    assert [label for label, _ in result] == ["degree 1", "degree 2"]
+    assert [[each["C"] for each in line_settings] for _, line_settings in result] == [[0.1, 1.0]] * 2
+    lines = group_lines(
         ["loss"], "loss", [make_setting(0.5, loss="hinge"), make_setting(0.6, loss="squared_hinge")]
     )
-    assert [[tuning["loss"] for tuning in line] for _, line in words] == [["hinge", "squared_hinge"]]
+    assert [[each["loss"] for each in settings] for _, settings in lines] == [["hinge", "squared_hinge"]]
 
 
 @pytest.mark.skipif(importlib.util.find_spec("matplotlib") is None, reason="matplotlib is not installed")

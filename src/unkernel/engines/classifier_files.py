@@ -74,9 +74,9 @@ def make_classifier(
         if any_model.kind == "tree":
             from unkernel.engines.trees.classifier import TreeClassifier
 
-            trees = TreeClassifier(cast("TreeModel", any_model))
-            file_memory_limit.claim(trees.bytes_to_come(), "the weights of subtrees")
-            return trees
+            tree_classifier = TreeClassifier(cast("TreeModel", any_model))
+            file_memory_limit.claim(tree_classifier.bytes_to_come(), "the weights of subtrees")
+            return tree_classifier
         model = cast(Model, any_model)
         if kind == COMPILED:
             return _make_compiled_classifier(name, model, arrays, settings).validate()

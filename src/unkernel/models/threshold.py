@@ -15,10 +15,10 @@ _KINDS = ("probability", "score")
 
 @dataclass(frozen=True)
 class Threshold:
-    """Smallest probability, or score, of one of two classes for which that class is predicted.
+    """Predict one of two classes if its probability, or score, is at least `value`.
 
-    The class is predicted if its probability is at least the threshold, also if the two are equal, as by
-    scikit-learn's ``FixedThresholdClassifier``. Otherwise the other class is predicted.
+    Otherwise the other one of the two classes is predicted. A probability that equals `value` is enough, as
+    in scikit-learn's ``FixedThresholdClassifier``.
 
     Attributes
     ----------

@@ -258,10 +258,10 @@ class BaseParser(ModelEstimator[Source, Parser]):
 
 
 class ClusterParameter:
-    """Mixin for estimators with the parameter `clusters`.
+    """Mixin for estimators with the parameter `clusters`: word clusters, or the path of a file with clusters.
 
-    Files store the clusters, not the path of the file that contained them. In a loaded estimator, the
-    parameter holds these clusters.
+    Files of models store the clusters themselves, never the path. In an estimator that was loaded from such
+    a file, the parameter holds the stored clusters.
     """
 
     def _export_parameters(self) -> dict[str, Any]:

@@ -287,9 +287,9 @@ def _draw_legend(shape: Shape, scores: Sequence[int]) -> list[str]:
         title = "contribution to the score" if name == "score" else f"contribution to the score for {name}"
         return [_write(8, 16, title)]
     parts, x = [], 8.0
-    for line, score in enumerate(scores):
+    for colour, score in zip(COLOURS, scores, strict=False):
         name = _shorten(shape.score_names[score], 90)
-        parts.append(f'<rect x="{x:.1f}" y="7" width="10" height="10" fill="{COLOURS[line]}"/>')
+        parts.append(f'<rect x="{x:.1f}" y="7" width="10" height="10" fill="{colour}"/>')
         parts.append(_write(x + 14, 16, name))
         x += 26 + len(name) * _LETTER_WIDTH
     return parts
