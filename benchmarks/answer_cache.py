@@ -1,12 +1,12 @@
 """Repeated rows: engines with and without a cache of answers, and pecco with its cache of prefixes.
 
-The models are those of engines.py. 200,000 rows are drawn from the test rows by Zipf's law: the k-th row of a
-random order occurs in proportion to 1 / k, so most rows have occurred before. All contenders score the same
-rows in the same order on one thread, for several rounds. Caches are kept from round to round, and the best
-round counts. "room for all" caches more rows than there are, "room for a tenth" a tenth of the distinct rows.
-pecco's cache (`-t 3 -p 20`) has room for a million prefixes of rows. Scores with and without a cache must be
-equal to the last bit. The tasks "no row twice" score each test row once with an empty cache, to show the cost
-of a cache that finds no row.
+The models are the ones that engines.py compiles. 200,000 rows are drawn from the test rows by Zipf's law: the
+k-th row of a random order occurs in proportion to 1 / k, so most rows have occurred before. All contenders
+score the same rows in the same order on one thread, for several rounds. Caches are kept from round to round,
+and the best round counts. "room for all" caches more rows than there are, "room for a tenth" a tenth of the
+distinct rows. pecco's cache (`-t 3 -p 20`) has room for a million prefixes of rows. Scores with and without a
+cache must be equal to the last bit. The tasks "no row twice" score each test row once with an empty cache, to
+show the cost of a cache that finds no row.
 
     UNKERNEL_DATA=/where/the/data/is python benchmarks/answer_cache.py [--quick] [--save] [task ...]
 """

@@ -2,20 +2,20 @@
 
 The time "to g" of a contender is the time of its quickest run, at a ladder of tolerances, that comes within a
 factor 1 + g of the optimum. The primal objective of each run is computed here from its weights; the optimum
-is certified from below by a long run of ours. Times are those of training alone: rows are packed or read
+is certified from below by a long run of ours. Times are for training alone: rows are packed or read
 before, and "packing" is the time of packing. "whole fit" is the time from a SciPy matrix to weights at the
 default tolerance of each contender: a certified gap of 1e-3 for ours, and 0.1 for LIBLINEAR, whose meaning
 depends on the task. No contender has a bias term, so all solve the same problem.
 
-- "linear": hinge loss; C is that of Joachims (2006), 1/2 |w|^2 + (C / n) times the sum of losses.
+- "linear": hinge loss; C is defined as by Joachims (2006): 1/2 |w|^2 + (C / n) times the sum of losses.
 - "rows": passes and time against the number of Zipf rows, at a gap of 1e-3.
 - "ranking": all pairs of rows of different ranks; within groups, where there are groups.
 - "quality": the share of pairs of test rows in the wrong order; C is chosen by five-fold cross-validation.
 
 Other programs are measured if the folder of peers (see peers.py) has a Python module `rivals` with a function
 `fit(name, path, C, eps) -> (CPU seconds, weights)` for libocas, acupa, svmperf (error rate), svmperf_roc,
-svmrank and ranksvm; C is that of Joachims. ranksvm has squared losses: its gap is that of its own objective,
-relative to a long run of its own.
+svmrank and ranksvm; C is defined as by Joachims. ranksvm has squared losses: its gap is for its own
+objective, relative to a long run of its own.
 
     UNKERNEL_DATA=/where/the/data/is python benchmarks/cutplane.py [--quick] [--save] [task ...]
 """
@@ -93,7 +93,7 @@ class Packed:
     seconds: float
 
     @staticmethod
-    def of(X: sparse.csr_matrix) -> Packed:
+    def from_csr(X: sparse.csr_matrix) -> Packed:
         (rows, columns), seconds, _ = timed(lambda: pack_rows_by_frequency(X, threads=1))
         return Packed(rows, columns, X.shape[1], seconds)
 
@@ -241,7 +241,7 @@ def measure_linear(report: Report, name: str, rivals: Rivals) -> None:
     rows, cost = LINEAR[name]
     task = Linear(name, *rows(), cost)
     task.X.sort_indices()
-    packed = Packed.of(task.X)
+    packed = Packed.from_csr(task.X)
     long_run = by_dual(packed.rows, task, 1e-6, epochs=20000)
     oracle = margin_oracle(task.labels, squared=False)
     runs: dict[str, tuple[Sequence[float], Callable[[float], Run]]] = {
@@ -288,7 +288,7 @@ ROWS = {f"rows, {count:,}": count for count in (10_000, 30_000, 100_000, 300_000
 def measure_rows(report: Report, name: str) -> None:
     count = ROWS[name]
     task = Linear("", *signed_zipf_rows(count), 1e4)
-    store = Packed.of(task.X).rows
+    store = Packed.from_csr(task.X).rows
     oracle = margin_oracle(task.labels, squared=False)
     solvers = {
         "unkernel, cutting planes": lambda: by_cuts(store, oracle, task.C, 1e-3),
@@ -373,7 +373,7 @@ RANKING: dict[str, Callable[[], tuple[Any, ...]]] = {
 def measure_ranking(report: Report, name: str, rivals: Rivals) -> None:
     task = Ranks(name, *RANKING[name]())
     task.X.sort_indices()
-    packed = Packed.of(task.X)
+    packed = Packed.from_csr(task.X)
     C = task.joachims_c / len(task.labels)
     exact = ordinal_oracle(**task.arguments(), accuracy=0.0)
     optimum = by_cuts(packed.rows, ordinal_oracle(**task.arguments(), accuracy=1e-6), C, 1e-4)["bound"]

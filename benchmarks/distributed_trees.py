@@ -1,10 +1,10 @@
 """Training tree kernels on a cluster: the gain of a second worker, and the bytes of a round.
 
 The trees are PropBank's candidates (tree_tasks.py), in eight files that the workers read themselves; kernel
-and C are those of tree.py. The peer of two workers is one worker in the same run, on the same files, with the
-same samples and for the same number of rounds, or to the same certified gap. Each worker is a process with
-one thread, and clusters take turns. "whole" is a fit from the files to the model; "training" is the part
-after the trees are read and counted.
+and C are the same as in tree.py. The peer of two workers is one worker in the same run, on the same files,
+with the same samples and for the same number of rounds, or to the same certified gap. Each worker is a
+process with one thread, and clusters take turns. "whole" is a fit from the files to the model; "training" is
+the part after the trees are read and counted.
 
     UNKERNEL_DATA=/where/the/data/is python benchmarks/distributed_trees.py [--quick] [--save] [task ...]
 """

@@ -3,7 +3,7 @@
     python benchmarks/paper_chang2010.py [--quick] [--save] ["table 5" ...]
 
 Of the paper's data sets, a9a and MNIST38 are complete here; covtype has 61,360 of its rows (class 2 against
-the rest). Parameters are those of the paper.
+the rest). The parameters are the paper's.
 """
 
 from __future__ import annotations
@@ -171,8 +171,8 @@ def table_5(report: Report) -> None:
     """Degree 2: CPU seconds of training, and accuracy.
 
     unkernel stops at a certified gap of 1e-3, the paper's two programs at a tolerance of 0.1. SVC is
-    scikit-learn's LIBSVM, with a tolerance of 1e-3 and 1 GB of cache; its accuracy is that of the first 2,000
-    test rows.
+    scikit-learn's LIBSVM, with a tolerance of 1e-3 and 1 GB of cache; its accuracy is measured on the first
+    2,000 test rows.
     """
     for name, problem, (X, y), (X_test, y_test) in problems(report):
         ours = degree_two(problem)
@@ -280,11 +280,12 @@ PRINTED_PARSER = {
 def table_10(report: Report) -> None:
     """A dependency parser whose decisions are linear, or of degree 2: CPU seconds of training, and accuracy.
 
-    As in the paper, the features are those of Table 8, labels are predicted separately from moves, each tag
-    of the next word has its own classifier, tags are gold, C is 0.5 (linear) and 0.05, and punctuation is not
-    counted. Our parser learns from the 12,544 sentences of the English Web Treebank, a fifth of the words of
-    the paper's Penn Treebank, with another standard of dependencies. Only the differences between degrees can
-    therefore be compared. LIBSVM, which took hours in the paper, learns from 1,000 sentences, beside ours.
+    As in the paper, the features are the paper's Table 8, labels are predicted separately from moves, each
+    tag of the next word has its own classifier, tags are gold, C is 0.5 (linear) and 0.05, and punctuation is
+    not counted. Our parser learns from the 12,544 sentences of the English Web Treebank, a fifth of the words
+    of the paper's Penn Treebank, with another standard of dependencies. Only the differences between degrees
+    can therefore be compared. LIBSVM, which took hours in the paper, learns from 1,000 sentences, beside
+    ours.
     """
     test = corpus("en_ewt", "test")
     fit_as_in_the_paper(
@@ -308,7 +309,7 @@ PAPER = Paper(
         "real-sim, news20, ijcnn1, webspam": "the data sets cannot be had here",
         "table 1": "lists data sets",
         "cache misses of table 3": "the processor's counters cannot be read",
-        "table 8": 'lists features, which are those of `templates="chang"`',
+        "table 8": 'lists features, which `templates="chang"` selects',
         "table 9, figure 1": "describe the Penn Treebank, which is not free",
         "RBF of table 10": "unkernel does not train RBF machines",
     },

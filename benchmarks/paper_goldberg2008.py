@@ -2,7 +2,7 @@
 
     python benchmarks/paper_goldberg2008.py [--quick] [--save] ["table 1" ...]
 
-The decisions are those of an arc-eager parser on the English Web Treebank (in the paper, on the Wall Street
+The decisions are made by an arc-eager parser on the English Web Treebank (in the paper, on the Wall Street
 Journal). LIBSVM has trained a machine of degree 2 on 40,000 of them (benchmarks/engines.py).
 """
 

@@ -4,7 +4,7 @@
 
 Of the paper's five tasks, covtype is available (class 1 against the rest), with 61,360 of its rows. The other
 tasks are a9a, film reviews (imdb, above 6 points or below 5), and any number of generated rows whose words
-follow Zipf's law. C is that of the paper: 1/2 w'w + (C / n) times the sum of losses.
+follow Zipf's law. C is defined as in the paper: 1/2 w'w + (C / n) times the sum of losses.
 """
 
 from __future__ import annotations
@@ -122,8 +122,8 @@ def growing(report: Report) -> Iterator[tuple[str, Problem]]:
 def figure_1(report: Report) -> None:
     """CPU seconds of classification against the number of rows; a slope of 1 is linear time.
 
-    The paper finds about n^0.8 for SVMperf, and n^1.7 for SVMlight, which is not measured again. C is that of
-    the whole data set, divided by the number of rows that are used.
+    The paper finds about n^0.8 for SVMperf, and n^1.7 for SVMlight, which is not measured again. C is taken
+    from the whole data set, divided by the number of rows that are used.
     """
     for name, problem in growing(report):
         report.add("figure 1", name, "training", "CPU s", trained(problem)[1], at=len(problem.y))

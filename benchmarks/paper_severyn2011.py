@@ -42,7 +42,7 @@ PRINTED_ANSWERS = {
 
 def problem_of(thousands: int) -> SampledProblem:
     data = read_trees(file_of(f"boundaries-{thousands}k"), format="lines")
-    return SampledProblem.of(data.X, data.y)
+    return SampledProblem.from_forest(data.X, data.y)
 
 
 def table_1(report: Report) -> None:
@@ -71,7 +71,7 @@ def table_1(report: Report) -> None:
 def table_1_right(report: Report) -> None:
     """Answering for 10,000 examples, by the number of training examples: CPU seconds.
 
-    Our models are those of the exact solver. As in the paper, the examples are read before (into a Forest).
+    Our models are trained by the exact solver. As in the paper, the examples are read before (into a Forest).
     """
     test = read_trees(file_of("boundaries-10k", "test"), format="lines")
     for thousands, (vectors, *seconds) in PRINTED_ANSWERS.items():

@@ -146,7 +146,7 @@ PRINTED_MODELS = {
 def table_2(report: Report) -> None:
     """Models: conjunctions with a weight, conjunctions of a decision, and accuracy.
 
-    The paper's accuracy is that of dependencies found by the whole parser, ours that of single decisions. The
+    The paper's accuracy counts dependencies found by the whole parser, ours counts single decisions. The
     paper counts the conjunctions of a decision that have a weight; we count all conjunctions of its features.
     Log-linear models are trained on 60,000 decisions. Degree 3 is left out for them, because it takes too
     long.
@@ -249,8 +249,8 @@ def table_3(report: Report) -> None:
 def table_4(report: Report) -> None:
     """Fewer weights: conjunctions dropped below a threshold (SVM-HKE, approximate), and log-linear models.
 
-    The log-linear models are those of table 2. The paper's model of degree 3, which its trie makes 11.6 times
-    as fast, is left out.
+    The log-linear models are taken from table 2. The paper's model of degree 3, which its trie makes 11.6
+    times as fast, is left out.
     """
     for threshold in () if report.quick else THRESHOLDS:
         add_times(report, "table 4", f"SVM-HKE, degree 3, {threshold:g}")

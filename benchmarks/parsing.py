@@ -1,7 +1,7 @@
 """Parsers: accuracy, training, speed.
 
-CPU seconds are those of one thread unless a unit says otherwise. Speeds are those of the best round, with the
-text read and the model loaded. Scores are those of the dev parts, unless a task says test.
+CPU seconds are for one thread unless a unit says otherwise. Speeds are from the best round, with the
+text read and the model loaded. Scores are for the dev parts, unless a task says test.
 
 - "English": the arc-eager parser on UD EWT with gold tags.
 - "kyoto-reading", "wac": Japanese dependencies, as Yoshinaga & Kitsuregawa (2009) parse them. Its engines and

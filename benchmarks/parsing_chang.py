@@ -1,10 +1,9 @@
 """The parsers of Table 10 of Chang et al. (2010), for paper_chang2010.py: linear, of degree 2, and LIBSVM's.
 
-As in the paper, the templates are those of Table 8, labels are predicted separately from moves, and each tag
-of the next word has its own classifier. LIBSVM (scikit-learn's copy of it) learns from the same rows as ours,
-with the same kernel (x'z + 1)^2. Its times are those of its usual scheme, one class against another. Its
-accuracy is that of one class against the rest, compiled by unkernel, because a parser needs one score per
-class.
+As in the paper, the templates are the paper's Table 8, labels are predicted separately from moves, and each
+tag of the next word has its own classifier. LIBSVM (scikit-learn's copy of it) learns from the same rows as
+ours, with the same kernel (x'z + 1)^2. Its times are for its usual scheme, one class against another. Its
+accuracy is for one class against the rest, compiled by unkernel, because a parser needs one score per class.
 """
 
 from __future__ import annotations
@@ -48,7 +47,7 @@ class ClockedParser(ArcEagerParser):  # type: ignore[misc]
 
 
 def fit_as_in_the_paper(report: Report, task: str, bank: Any, answered: Any) -> ClockedParser:
-    """Measure the linear parser and the parser of degree 2, and return the latter."""
+    """Measure the linear parser and the parser of degree 2, and return the parser of degree 2."""
     parsers: dict[str, ClockedParser] = {}
     for degree, C in COSTS.items():
         parser = ClockedParser(degree, learner="svm", templates="chang", split="both", C=C, n_jobs=1)

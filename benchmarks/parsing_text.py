@@ -3,8 +3,8 @@
 All contenders train on the same treebank, and choose the best epoch on its dev part: TextParser with its
 defaults; for English, TextParser with clusters of an English text and a beam, as docs/text.md recommends for
 accuracy; and UDPipe 1 (udpipe.py), which --quick leaves out. They are measured on the test part, from its
-tokens and from its text. The text is that of the comments `# text`, with an empty line before each paragraph
-and one space between other sentences.
+tokens and from its text. The text is taken from the comments `# text`, with an empty line before each
+paragraph and one space between other sentences.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
 Tasks are binary problems with the kernel (gamma x'z + 1)^2 and hinge loss; poly_tasks.py has C and gamma.
 Every contender runs in a process of its own, at a ladder of tolerances. Its time "to g" is the time of the
 quickest run whose primal objective is within a factor 1 + g of the optimum, which a long run of ours
-certifies from below. LIBLINEAR gets the expanded matrix: its time is that of `train` alone, and the time of
-the expansion is given separately. Our time is that of `fit`, from the raw rows to the finished model.
+certifies from below. LIBLINEAR gets the expanded matrix: its time is for `train` alone, and the time of
+the expansion is given separately. Our time is for `fit`, from the raw rows to the finished model.
 Contenders with another objective run once, at their default tolerance; their time is called "alone". Memory
 is what training adds to the process after its data are loaded. Predictions are made by `predict`; SVC
 predicts only the first 2,000 rows.

@@ -18,13 +18,13 @@ processor events were recorded.
 - "expanded score": a row of `a9a` by the expanded engine. All single features, pairs (and triples) are
   counted, although fused features turn several reads into one. Below half at degree 2: its hundred reads are
   all from the nearest caches, and renumbering and sorting the features of a row is not counted.
-- "dense RBF": one kernel value. Below half: the limit is that of fused multiplications and additions. Ours
-  are not fused, so that all instruction sets give the same bits, and can reach at most one half.
+- "dense RBF": one kernel value. Below half: the limit is the speed of fused multiplications and additions.
+  Ours are not fused, so that all instruction sets give the same bits, and can reach at most one half.
 - "trees' delta": one production that two trees share, in the computation of a kernel matrix: one update of a
   row of the matrix. Far below half: equal children also have to be found, multiplied and added; this work
   depends on the trees, and is not counted.
 - "one-slack pass": one entry of a row: scores of all rows, and the sum of rows, as each cut needs.
-- "svmlight read": one byte of text. Far below half: the limit is that of looking at each byte once. The
+- "svmlight read": one byte of text. Far below half: the limit is the speed of looking at each byte once. The
   reader also finds the ends of numbers, which are hard to predict, checks, converts and stores the numbers,
   and hands the matrix to Python.
 - "parser step": one decision of the arc-eager parser and its label, including features. Far below half:

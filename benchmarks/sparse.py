@@ -1,10 +1,10 @@
 """Training l1-regularised models of degree 2: CPU time, non-zeros and accuracy, beside LIBLINEAR.
 
 LIBLINEAR's `-s 5` (squared hinge) and `-s 6` (logistic) get the expanded matrix: all monomials with the
-constants of eq. (4) of Chang et al. Their time is that of `train` alone; the time of the expansion is given
-separately. Our time is that of `fit`, from the raw rows to the finished model. Both run at a ladder of
-tolerances; the time to a gap of g is that of the quickest run whose primal objective is within a factor 1 + g
-of the optimum, which a long run of ours certifies from below. Non-zeros and accuracy are those of the run
+constants of eq. (4) of Chang et al. Their time is for `train` alone; the time of the expansion is given
+separately. Our time is for `fit`, from the raw rows to the finished model. Both run at a ladder of
+tolerances; the time to a gap of g is the time of the quickest run whose primal objective is within a factor 1
++ g of the optimum, which a long run of ours certifies from below. Non-zeros and accuracy belong to the run
 with the best objective.
 
     UNKERNEL_DATA=/where/the/data/is python benchmarks/sparse.py [--quick] [--save] [task ...]

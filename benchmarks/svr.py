@@ -3,7 +3,7 @@
 LIBLINEAR (scikit-learn's `LinearSVR`, dual coordinate descent) gets the expanded matrix; the time of the
 expansion is given separately. Both run at a ladder of tolerances; the time to a gap of g is that of the
 quickest run whose objective is within a factor 1 + g of the optimum, which a long run of ours certifies from
-below. The rows are those of covtype68k without their first feature, the elevation, which is the target (times
+below. The rows are covtype68k without its first feature, the elevation, which is the target (times
 10).
 
     UNKERNEL_DATA=/where/the/data/is python benchmarks/svr.py [--quick] [--save] [task ...]

@@ -6,8 +6,8 @@
 tokenizer of UDPipe 1 (udpipe.py) with its default options, without tagger and parser, train on the same
 treebank, and choose their best epoch on its dev part. Then they split the text of the test part: that of the
 comments `# text`, with an empty line before each paragraph and one space between other sentences. F1 of
-tokens, sentences and words are those of the CoNLL 2018 shared task. UDPipe trains for tens of minutes, once
-for each treebank, and is left out by --quick.
+tokens, sentences and words are computed as in the CoNLL 2018 shared task. UDPipe trains for tens of minutes,
+once for each treebank, and is left out by --quick.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Trees are TREC's questions, and predicates with their arguments from PropBank (tree_tasks.py). The kernel is
 subset trees with decay 0.4, normalised, and C is 1, unless a task says otherwise. Training uses one thread,
 and stops at a gap of 1e-3. Every training runs in a process of its own, which reads a file of examples:
-"training" is the time without reading, "from the file" the time with reading, and memory is that of the whole
+"training" is the time without reading, "from the file" the time with reading, and memory belongs to the whole
 process.
 
 SVM-light-TK takes turns with ours if it has been built (see peers.py). Its time of training is that of the
@@ -184,7 +184,7 @@ class SampledProblem:
     codes: np.ndarray
 
     @staticmethod
-    def of(forest: Forest, labels: np.ndarray) -> SampledProblem:
+    def from_forest(forest: Forest, labels: np.ndarray) -> SampledProblem:
         kernel = ExampleKernel("sst", DECAY)
         codes = (labels == labels.max()).astype(np.int32)
         return SampledProblem(kernel.core(), kernel.examples(forest, indexed=True), codes)
@@ -206,7 +206,7 @@ class SampledProblem:
 def measure_sampled(report: Report, name: str) -> None:
     count, max_rounds, size = SAMPLED[name]
     data = read_trees(file_of(f"boundaries-{count}k"), format="lines")
-    problem = SampledProblem.of(data.X, data.y)
+    problem = SampledProblem.from_forest(data.X, data.y)
     rounds, slowest = usvm_within(problem, size, max_rounds, 5.0 if report.quick else USVM_SECONDS)
     coefficients = np.asarray(slowest[0]["coefficients"])
     for contender, method in METHODS.items():
@@ -245,7 +245,7 @@ def measure_threads(report: Report, name: str) -> None:
     size = THREADS[name]
     boundaries = read_trees(file_of(f"boundaries-{size}k"), format="lines")
     questions = read_trees(file_of("trec"), format="lines")
-    problem = SampledProblem.of(boundaries.X, boundaries.y)
+    problem = SampledProblem.from_forest(boundaries.X, boundaries.y)
     path = CACHE / "threads.uk"
     TreeSVC(decay=DECAY, C=C).fit(questions.X, questions.y).save(path)
     fast = load(path)

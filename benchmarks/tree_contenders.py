@@ -1,6 +1,6 @@
 """Train and evaluate ours and SVM-light-TK, each in a process of its own.
 
-``tree.py`` calls ``train`` in a new process, so that the peak memory is that of a single training.
+``tree.py`` calls ``train`` in a new process, so that the peak memory belongs to a single training.
 SVM-light-TK has two programs, ``svm_learn`` and ``svm_classify``. The time of training is the CPU time of the
 whole process. The time of answering is the CPU time of a process for all examples, minus that of a process
 for a single example.

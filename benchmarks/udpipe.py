@@ -106,4 +106,4 @@ def request_parse(
     seconds = time.process_time() - begin
     if error.occurred():
         raise LeftOutError(error.message)
-    return Treebank._of(parse_text(answer.encode(), "conllu")), seconds
+    return Treebank._from_text(parse_text(answer.encode(), "conllu")), seconds

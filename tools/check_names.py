@@ -1,8 +1,8 @@
 """Check that no Python room names a room above it, not even in a message or a table of strings.
 
 import-linter checks imports. This check finds other references: a string such as ``"RankSVM"`` in the
-engines, or an error message of the models that advises a command. The order of the rooms is that of the
-import contract in pyproject.toml; the names of a room are those in its ``__all__``. Docstrings are not
+engines, or an error message of the models that advises a command. The order of the rooms is taken from the
+import contract in pyproject.toml; the names of a room are listed in its ``__all__``. Docstrings are not
 checked, nor are lines that end with ``# names: why``, such as the name of a class in old files.
 
     python tools/check_names.py [folder]      # src/unkernel by default

@@ -133,7 +133,7 @@ class Trial:
 
     def __init__(self, specimen: Specimen, seed: int, path: Path) -> None:
         self.specimen, self.seed, self.path = specimen, seed, path
-        self.parts = Parts.of(specimen.content)
+        self.parts = Parts.from_bytes(specimen.content)
         model = self.load(specimen.content)
         self.questions = answerable(model, specimen.family)
         self.answers = [ask_one(question, model) for question in self.questions]

@@ -146,7 +146,7 @@ def mutate_file(content: bytes, pool: Sequence[bytes], rng: random.Random) -> by
         return mutate_header(content, pool, rng)
     try:
         if kind is change:
-            return change(Parts.of(content), rng)[1].content()
+            return change(Parts.from_bytes(content), rng)[1].content()
         return bytes(kind(content, numbers)[1])
     except (LookupError, AttributeError, ValueError, TypeError):
         # This kind of damage needs a file of another kind, or a valid file.

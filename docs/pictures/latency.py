@@ -2,7 +2,7 @@
 
     python docs/pictures/latency.py          # needs matplotlib; writes docs/_static/pictures/latency.svg
 
-The figures are those that benchmarks/records_onnx.py and benchmarks/engines.py have saved.
+The figures were saved by benchmarks/records_onnx.py and benchmarks/engines.py.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
     python docs/pictures/parse_tree.py       # needs matplotlib; writes docs/_static/pictures/parse_tree.svg
 
-Parser, sentence and decision are those of the gallery's script examples/text/plot_parse.py.
+Parser, sentence and decision are taken from the gallery's script examples/text/plot_parse.py.
 """
 
 from __future__ import annotations

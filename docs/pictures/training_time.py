@@ -2,7 +2,7 @@
 
     python docs/pictures/training_time.py    # needs matplotlib; writes training_time.svg
 
-The figures are those that benchmarks/poly_scaling.py has saved.
+The figures were saved by benchmarks/poly_scaling.py.
 """
 
 from __future__ import annotations
