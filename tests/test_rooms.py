@@ -1,4 +1,4 @@
-"""Rooms name only rooms below them, even in strings; lazy names are those that type checkers see.
+"""Rooms name only rooms below them, even in strings; type checkers see all lazy names.
 
 import-linter (pyproject.toml) checks imports, but does not look into strings.
 """

@@ -3,9 +3,9 @@
     python -m campaigns.kills --kills 1000 --seed 1
 
 Each round kills a task once or several times, and checks that every output is the complete old or new
-version. Then the task runs to its end: its outputs must equal those of an undisturbed run, and no other file
-may remain, not even a temporary file. Kills are at a random time, at a random file system event, or when a
-file reaches a random size, in the middle of a write.
+version. Then the task runs to its end: its outputs must equal the outputs of an undisturbed run, and no other
+file may remain, not even a temporary file. Kills are at a random time, at a random file system event, or when
+a file reaches a random size, in the middle of a write.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The measures that ``train``, ``predict`` and ``evaluate`` report equal those of scikit-learn."""
+"""The measures that ``train``, ``predict`` and ``evaluate`` report equal scikit-learn's."""
 
 from __future__ import annotations
 

@@ -241,7 +241,9 @@ def test_default_grids_of_parsers(kind, options, parameter, values):
     values_of_options = {
         name.removeprefix("--"): value for name, value in zip(words[::2], words[1::2], strict=True)
     }
-    assert [setting[parameter] for setting in Search.of(learner, values_of_options).settings] == values
+    assert [
+        setting[parameter] for setting in Search.from_arguments(learner, values_of_options).settings
+    ] == values
 
 
 def test_bad_options_of_parsers_are_refused(run, tmp_path):

@@ -59,7 +59,7 @@ def test_all_rows_as_one_group_are_one_query():
 
 
 def test_two_labels_in_one_group_have_equal_pair_weights():
-    """All pairs have the same NDCG weight, which scaling makes 1: the model is that of uniform weights."""
+    """All pairs have the same NDCG weight, which scaling makes 1: weights are uniform."""
     X, y, _ = make_ranking(3, labels=(0, 1))
     by_ndcg = RankSVM(pair_weight="ndcg", **EXACT).fit(X, y)
     uniform = RankSVM(pair_weight="uniform", **EXACT).fit(X, y)

@@ -1,4 +1,4 @@
-"""``compile``: the scores of every engine equal those of the model."""
+"""``compile``: the scores of every engine equal the scores of the model."""
 
 from __future__ import annotations
 

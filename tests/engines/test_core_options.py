@@ -18,7 +18,7 @@ MAP = FeatureMap(degree=2, kind="kernel", gamma=1.0, coef0=1.0)
 HEAD = HeadLayout(fused=0, ranks=2, by_frequency=False, grouped=0, most_sums=0.0)
 LIMITS = Limits(rare_below=0, threshold=0.0, most_bytes=np.inf)
 VECTORS = CsrRows.of([0, 1, 3], [0, 0, 1], [1.0, 1.0, 1.0], 2)
-WEIGHTS = ConjunctionWeights.of(
+WEIGHTS = ConjunctionWeights.from_arrays(
     np.arange(2), np.arange(1, 3, dtype=np.uint64), np.ones((2, 1)), np.zeros(1), 2
 )
 

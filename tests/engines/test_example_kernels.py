@@ -123,7 +123,7 @@ def test_all_pairs_where_one_side_has_more_channels(combination):
 def test_empty_vectors_differ_from_missing_ones():
     forest = Forest({"0": ["(A b)"] * 3})
     vectors = Vectors(sparse.csr_matrix([[0.0], [0.0], [2.0]]), np.array([True, False, True]))
-    forest = Forest._of(forest.table, forest.trees, {"0": vectors})
+    forest = Forest._from_table(forest.table, forest.trees, {"0": vectors})
     kernel = ExampleKernel(combination="vectors", vector=Kernel("polynomial", 2, 1.0, 3.0))
     assert matrix(kernel, forest).tolist() == [[9, 0, 9], [0, 0, 0], [9, 0, 49]]
 

@@ -72,7 +72,7 @@ def test_terms_equal_the_slow_twin(name, scaled, seed):
     rows = fast.plan.encode(people[:6])
     columns = trace_columns(fast.plan)
     monomials = list_monomials(fast.classifier.model, are_binary=not scaled)
-    terms = ColumnTerms.of(monomials, columns, rows)
+    terms = ColumnTerms.from_monomials(monomials, columns, rows)
     values = terms.evaluate(rows)
     dense = rows.toarray()
     column_of_feature = np.array([columns.sets[k][0] for k in columns.set_of_feature])

@@ -1,4 +1,4 @@
-"""Compiled models of real data: labels and scores of all test rows equal those of scikit-learn."""
+"""Compiled models of real data: labels and scores of all test rows equal scikit-learn's."""
 
 from __future__ import annotations
 

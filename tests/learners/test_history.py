@@ -43,7 +43,7 @@ def test_the_history_ends_with_the_solution_and_is_reproducible(learner, tmp_pat
     assert history.passes[-1] <= model.n_iter_
     assert history.objective[-1] == pytest.approx(model.objective_, rel=1e-12)
     assert history.gap[-1] <= model.gap_ + 1e-12
-    if model.get_params().get("solver") != "sampled":  # the bound is that of the problem of its cuts only
+    if model.get_params().get("solver") != "sampled":  # the bound holds only for the problem with its cuts
         assert (history.bound[-1] <= history.objective + 1e-9).all()
     repeated = fit_copy(learner, n_jobs=2).history_
     assert history.to_json() == repeated.to_json()
@@ -93,7 +93,7 @@ def test_reports_draw_the_history():
     for classifier in (model, unkernel.compile(model)):
         text = classifier.report(X, y).html()
         assert "mathdefault" not in text  # ticks of logarithmic axes would need markup
-        pictures = Page(text).of("svg")
+        pictures = Page(text).find_elements("svg")
         descriptions = [words for picture in pictures if "by pass" in (words := picture["aria-label"] or "")]
         assert len(descriptions) == 2
         assert descriptions[0].startswith(f"{type(classifier).__name__}: the objective by pass, down to ")

@@ -107,7 +107,7 @@ def test_linear_models_are_read_back(path):
 
 
 def test_arrays_are_aligned(path):
-    """Arrays are aligned even if their item size is larger than that of the array before."""
+    """Arrays are aligned even if their items are larger than the items of the array before."""
     arrays = {
         "bytes": np.arange(3, dtype=np.uint8),
         "shorts": np.arange(5, dtype=np.uint16),

@@ -33,7 +33,7 @@ def write(path, content):
 @families
 def test_changed_files(family, tmp_path):
     for specimen in make_family(family):
-        parts, rng = Parts.of(specimen.content), random.Random(f"changed {specimen.name}")
+        parts, rng = Parts.from_bytes(specimen.content), random.Random(f"changed {specimen.name}")
         questions = answerable(read(write(tmp_path / "model.uk", specimen.content), family), family)
         for _ in range(CHANGED_EACH):
             description, changed = change(parts, rng)
@@ -50,7 +50,7 @@ def test_changed_files(family, tmp_path):
 @families
 def test_the_same_model_written_in_another_way(family, tmp_path):
     for specimen in make_family(family):
-        parts, rng = Parts.of(specimen.content), random.Random(f"same {specimen.name}")
+        parts, rng = Parts.from_bytes(specimen.content), random.Random(f"same {specimen.name}")
         model = read(write(tmp_path / "model.uk", specimen.content), family)
         question = answerable(model, family)[0]  # has no weight that change_nothing changes
         for _ in range(UNCHANGED_EACH):
@@ -61,5 +61,7 @@ def test_the_same_model_written_in_another_way(family, tmp_path):
 
 @pytest.mark.slow
 def test_every_kind_of_file_is_in_the_zoo():
-    kinds = {Parts.of(specimen.content).kind for family in FAMILIES for specimen in make_family(family)}
+    kinds = {
+        Parts.from_bytes(specimen.content).kind for family in FAMILIES for specimen in make_family(family)
+    }
     assert kinds == set(registry.list_kinds())

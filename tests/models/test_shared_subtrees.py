@@ -28,7 +28,7 @@ def make_doubled_trees(depth):
 
 
 def model_of(kernel, depth, roots, decay=0.4):
-    support = Forest._of(make_doubled_trees(depth), {"0": np.array(roots, np.int32)}, {})
+    support = Forest._from_table(make_doubled_trees(depth), {"0": np.array(roots, np.int32)}, {})
     coefficients = np.resize([[1.0], [-1.0]], (len(roots), 1))
     decision = Decision("binary", np.array([-1, 1]))
     kernel = ExampleKernel(kernel, decay, 0.4, normalize=False)
@@ -94,7 +94,7 @@ def test_support_trees_times_subtrees(tmp_path):
         np.array([0, *range(depth + 1)]),
         np.arange(depth, dtype=np.int32),
     )
-    chain = Forest._of(table, {"0": np.full(count, depth, np.int32)}, {})
+    chain = Forest._from_table(table, {"0": np.full(count, depth, np.int32)}, {})
     model = model_of("sst", 2, [2])
     path = tmp_path / "model.uk"
     TreeModel(model.kernel, chain, np.ones((count, 1)), np.zeros(1), model.decision, {}).save(path)

@@ -38,7 +38,7 @@ def make_model(*, scores=1, combination="sum"):
         "v": Vectors(sparse.csr_matrix([[0, 1.5], [2.0, 0], [0, 0]]), np.array([True, True, False])),
         "w": Vectors(sparse.csr_matrix((3, 4)), np.array([True, True, True])),
     }
-    forest = Forest._of(trees.table, trees.trees, vectors, ["one", "two", "three", "four"])
+    forest = Forest._from_table(trees.table, trees.trees, vectors, ["one", "two", "three", "four"])
     classes = np.array(["no", "yes"]) if scores == 1 else np.arange(scores)
     return TreeModel(
         ExampleKernel(

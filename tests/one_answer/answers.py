@@ -39,7 +39,7 @@ class Answer:
     probabilities: tuple[str, ...] | None
 
     @classmethod
-    def of(cls, label: Any, scores: Any, probabilities: Any) -> Answer:
+    def from_parts(cls, label: Any, scores: Any, probabilities: Any) -> Answer:
         label = label.item() if isinstance(label, np.generic) else label
         return cls(label, _bits(scores), None if probabilities is None else _bits(probabilities))
 
@@ -80,7 +80,7 @@ def list_answers(model: Any, labels: Any, scores: Any, probabilities: Any) -> li
     if isinstance(probabilities, list):  # of several outputs
         probabilities = np.concatenate(probabilities, axis=1)
     shares = [None] * len(labels) if probabilities is None else list(np.asarray(probabilities))
-    return [Answer.of(*answer_parts) for answer_parts in zip(labels, scores, shares, strict=True)]
+    return [Answer.from_parts(*answer_parts) for answer_parts in zip(labels, scores, shares, strict=True)]
 
 
 def answer_of_json(model: Any, answer: dict[str, Any]) -> Answer:
@@ -88,7 +88,7 @@ def answer_of_json(model: Any, answer: dict[str, Any]) -> Answer:
     shares = answer.get("probabilities")
     if shares is not None:
         shares = _list_shares(shares, model.classes_)
-    return Answer.of(row_of_labels(model, answer["prediction"]), answer["score"], shares)
+    return Answer.from_parts(row_of_labels(model, answer["prediction"]), answer["score"], shares)
 
 
 def _list_shares(shares: Any, classes: Any) -> list[float]:

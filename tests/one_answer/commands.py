@@ -51,7 +51,7 @@ def predict(session: Session, data: Path, run: Any, answers: str = "answers.json
         label = _read_prediction(session.model, row)
         scores = [value for name, value in row.items() if name.startswith("score")]
         shares = [value for name, value in row.items() if name.startswith("probability")]
-        result.append(Answer.of(label, scores, shares if session.has_probabilities else None))
+        result.append(Answer.from_parts(label, scores, shares if session.has_probabilities else None))
     return result
 
 

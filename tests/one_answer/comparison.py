@@ -71,7 +71,7 @@ def draw_records(rng: values.Random, subject: Subject) -> list[Record]:
 
 
 def differences(session: Session, way: Way, records: list[Record]) -> Iterator[Difference]:
-    """Yield the records, predicted together, whose answers differ from those of ``predict_one``."""
+    """Yield the records, predicted together, whose answers differ from the answers of ``predict_one``."""
     if not records or (session.subject.whole and not way.takes_whole):
         return
     try:

@@ -170,7 +170,7 @@ def _read_tensors(session: Session, tensors: list[dict[str, Any]], count: int) -
 
     labels = rows("predict") if session.model.decision.outputs else outputs["predict"]
     shares = rows("probabilities") if "probabilities" in outputs else [None] * count
-    return [Answer.of(*parts) for parts in zip(labels, rows("scores"), shares, strict=True)]
+    return [Answer.from_parts(*parts) for parts in zip(labels, rows("scores"), shares, strict=True)]
 
 
 def _express_in_bytes(session: Session, records: list[Record]) -> list[Record]:

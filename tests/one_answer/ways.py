@@ -73,7 +73,7 @@ def ask_one(model: Any, item: Any) -> Outcome:
     """Return the answer of the methods for one record, the reference for all interfaces."""
     try:
         shares = model.predict_proba_one(item) if hasattr(model, "predict_proba_one") else None
-        return Answer.of(model.predict_one(item), model.score_one(item), flat_shares(shares))
+        return Answer.from_parts(model.predict_one(item), model.score_one(item), flat_shares(shares))
     except (ValueError, TypeError) as error:
         return read_refusal(error)
 

@@ -47,7 +47,7 @@ def parsers():
 
 
 class InPieces(io.RawIOBase):
-    """A file whose read() often returns fewer bytes than requested, like that of a pipe."""
+    """A file whose read() often returns fewer bytes than requested, as for a pipe."""
 
     name = "pieces"
 

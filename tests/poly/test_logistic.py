@@ -337,7 +337,7 @@ def test_stops_promptly_on_ctrl_c():
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_the_objective_is_computed_from_the_weights_where_kernels_are_huge():
-    """Kernel values of 1e20 have rounding errors: the objective is that of the weights, not of kernels."""
+    """Kernel values of 1e20 have rounding errors: the objective is computed from weights instead."""
     rng = np.random.default_rng(41)
     X = rng.normal(size=(33, 4)) * [27, 4e-4, 2500, 5e-5]
     y = rng.integers(0, 2, 33)

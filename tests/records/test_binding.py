@@ -1,4 +1,4 @@
-"""Bound records: shared columns are summed once, and the results equal those of complete records."""
+"""Bound records: shared columns are summed once, and the results equal the results of complete records."""
 
 from __future__ import annotations
 

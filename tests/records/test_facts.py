@@ -1,4 +1,4 @@
-"""Native summaries of columns equal those of the slow twin in Python, also for rare values."""
+"""Native summaries of columns equal the summaries of the slow twin in Python, also for rare values."""
 
 from __future__ import annotations
 
@@ -173,7 +173,7 @@ def test_series_of_several_chunks_are_read_as_one() -> None:
 
 
 def test_dropped_columns_are_not_read() -> None:
-    records = Records.of({"a": [object()], "b": [1]}, ["a", "b"])
+    records = Records.from_input({"a": [object()], "b": [1]}, ["a", "b"])
     kinds = {"a": "drop", "b": None}
     dropped, binned = summarize_columns(records.names, kinds, records.summaries(kinds))
     assert dropped.summary is None

@@ -1,4 +1,4 @@
-"""Plans: native features equal those of the slow twin, for single records and for tables."""
+"""Plans: native features equal the features of the slow twin, for single records and for tables."""
 
 from __future__ import annotations
 

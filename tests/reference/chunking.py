@@ -232,7 +232,7 @@ def decode(words: list[str], pos: list[str], model: Model) -> list[str]:
 
 
 def _best_taggings(taggings: list[Tagging], model: Model) -> list[Tagging]:
-    """Return the best taggings, the best first, of those that differ in tags that affect later words."""
+    """Return the best taggings, best first, among those whose tags affect later words differently."""
     by_end: dict[tuple[int, ...], Tagging] = {}
     for score, tags in sorted(taggings, key=lambda tagging: -tagging[0]):
         by_end.setdefault(tuple(tags[-model.n_visible_tags :]), (score, tags))

@@ -35,7 +35,7 @@ class Page(HTMLParser):
         if self._open:
             self.texts.setdefault(self._open[-1], []).append(data)
 
-    def of(self, tag: str) -> list[dict[str, str | None]]:
+    def find_elements(self, tag: str) -> list[dict[str, str | None]]:
         """Return the attributes of all elements of a kind."""
         return [attributes for name, attributes in self.elements if name == tag]
 

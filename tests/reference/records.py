@@ -81,7 +81,7 @@ def _ordinal(plan: Plan, step: PlanStep, record: dict[str, Any], _: list[Vector]
 
 
 def _feature(table: dict[str, Any], word: str) -> tuple[int, float] | None:
-    """Return the feature of a word and its sign, or None. Hashes are those of scikit-learn."""
+    """Return the feature of a word and its sign, or None. Hashes equal scikit-learn's."""
     if table["hashed"]:
         hashed = int(murmurhash3_32(word.encode(), seed=0))
         return abs(hashed) % table["width"], -1.0 if table["alternate_sign"] and hashed < 0 else 1.0

@@ -56,7 +56,7 @@ class Parts:
     settings: dict[str, Any]
 
     @classmethod
-    def of(cls, content: bytes) -> Parts:
+    def from_bytes(cls, content: bytes) -> Parts:
         """Take a valid file apart."""
         length = int.from_bytes(content[:8], "little")
         header = json.loads(content[8 : 8 + length])
@@ -371,7 +371,7 @@ def _inner_files(parts: Parts) -> list[str]:
 
 
 def _open_inner(parts: Parts, name: str) -> Parts:
-    return Parts.of(parts.arrays[name].tobytes()[: parts.settings["sizes"][name]])
+    return Parts.from_bytes(parts.arrays[name].tobytes()[: parts.settings["sizes"][name]])
 
 
 def _replace_inner(parts: Parts, name: str, inner: Parts) -> Parts:

@@ -89,7 +89,7 @@ def resolve(value: Any) -> Any:
 def make_trials(table: dict[str, Supported], *, refused: bool = False) -> list[Trial]:
     """Return one trial per parameter value that the table lists as supported, or as refused.
 
-    Of equal pipelines, such as those of all values that are defaults, the first is enough.
+    Of equal pipelines, such as the ones for all values that are defaults, the first is enough.
     """
     result: dict[str, Trial] = {}
     for name, entry in table.items():

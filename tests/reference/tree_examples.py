@@ -97,7 +97,7 @@ def make_forest(examples):
         )
         for k, column in channels(examples, "vectors")
     }
-    return Forest._of(forest.table, forest.trees, vectors)
+    return Forest._from_table(forest.table, forest.trees, vectors)
 
 
 def channels(examples, attribute):

@@ -1,6 +1,6 @@
 """Tree kernels the slow, obvious way: by their recursions, and by counting every fragment.
 
-A tree is a pair (label, children); a leaf has no children. The kernels are those of SVM-light-TK 1.5, in
+A tree is a pair (label, children); a leaf has no children. The kernels are defined as in SVM-light-TK 1.5, in
 double precision; `decay` is its -L (lambda), `width_decay` its -M (mu, which it keeps as a float32).
 
     st        whole subtrees                   -F 0

@@ -12,7 +12,7 @@ from reference.sparse import constant_of, loss_and_gradient
 class Update:
     """The problem of an update: new rows, and the loss of the old rows as a function of each weight.
 
-    The features of the new rows are those of the updated model, in its order.
+    The new rows have the features of the updated model, in its order.
     """
 
     def __init__(self, kind, old, updated, rows, *, kept, l1, l2):

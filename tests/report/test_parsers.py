@@ -53,9 +53,9 @@ def test_a_report_of_trees(half_right):
         assert measure.low <= measure.value <= measure.high
     page = Page(trees_report.html())
     assert {"Relations", "Distance", "Mistakes", "Heaviest conjunctions"} <= set(page.texts["h2"])
-    assert page.of("b") == page.loads == []
-    assert len(page.of("article")) == 2
-    assert len(page.of("svg")) == 1 + 2 * 2  # distances, and each sentence twice
+    assert page.find_elements("b") == page.loads == []
+    assert len(page.find_elements("article")) == 2
+    assert len(page.find_elements("svg")) == 1 + 2 * 2  # distances, and each sentence twice
 
 
 def test_parsers_side_by_side(half_right):
@@ -108,7 +108,7 @@ def test_a_report_of_raw_text(half_right):
     )
     page = Page(text_report.html())
     assert {"Relations", "Distance"} <= set(page.texts["h2"])
-    assert page.of("b") == page.loads == []
+    assert page.find_elements("b") == page.loads == []
 
 
 def test_trees_of_other_words(half_right):

@@ -49,7 +49,7 @@ def test_a_report_of_rankings(ranked_data):
         "Training",
         "Time and memory",
     ]
-    assert len(page.of("svg")) == 4
+    assert len(page.find_elements("svg")) == 4
     assert page.loads == []
 
 

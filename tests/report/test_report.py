@@ -56,20 +56,20 @@ def test_a_report_of_records(records, tmp_path):
     assert set(page.texts["h2"]) == SECTIONS
     assert "RecordClassifier" in page.texts["h1"][0]
     assert page.loads == []
-    assert page.of("script") == []
+    assert page.find_elements("script") == []
     records.report.save(tmp_path / "report.html")
     assert (tmp_path / "report.html").read_bytes().decode() == records.report.html()
 
 
 def test_a_page_can_be_read_by_all(records):
     page, text = Page(records.report.html()), records.report.html()
-    assert page.of("html") == [{"lang": "en"}]
-    assert len(page.of("table")) == len(page.of("caption")) > 5
-    assert all(element["scope"] in ("row", "col") for element in page.of("th"))
-    pictures = page.of("svg")
+    assert page.find_elements("html") == [{"lang": "en"}]
+    assert len(page.find_elements("table")) == len(page.find_elements("caption")) > 5
+    assert all(element["scope"] in ("row", "col") for element in page.find_elements("th"))
+    pictures = page.find_elements("svg")
     assert len(pictures) == 9  # three of them show what columns contribute
     assert all(picture["role"] == "img" and picture["aria-label"] for picture in pictures)
-    assert all(f'href="#{element["id"]}"' in text for element in page.of("section"))
+    assert all(f'href="#{element["id"]}"' in text for element in page.find_elements("section"))
     assert "prefers-color-scheme: dark" in text
     assert "@media print" in text
     element_ids = [element["id"] for _, element in page.elements if element.get("id")]
@@ -112,13 +112,13 @@ def test_data_is_escaped_in_html():
     fast = unkernel.compile(pipeline)
     hostile_report = report({HOSTILE: fast, "_b": fast}, X, y, title=HOSTILE + "\ud800")
     page = Page(hostile_report.html())  # every element is closed
-    assert page.of("script") == page.of("b") == []
+    assert page.find_elements("script") == page.find_elements("b") == []
     assert page.loads == []
     assert clean_text(HOSTILE + "\ud800") in page.texts["h1"]
     assert not {"\x00", "\x1b"} & set(hostile_report.html())
     hostile_report.html().encode()
     for shown_object in (fast, fast.to_model(), fast.explain_one(X[0])):
-        assert Page(shown_object._repr_html_()).of("script") == []
+        assert Page(shown_object._repr_html_()).find_elements("script") == []
 
 
 def test_the_page_begins_with_three_sentences(records):
@@ -209,7 +209,7 @@ def test_a_report_of_trees():
     fast = unkernel.compile(TreeSVC().fit(trees, labels))
     page = Page(fast.report(trees, labels).html())
     assert {"Mistakes", "Heaviest fragments"} <= set(page.texts["h2"])
-    drawings = [picture["aria-label"] for picture in page.of("svg")]
+    drawings = [picture["aria-label"] for picture in page.find_elements("svg")]
     assert "(S (NP cats) (VP bark))" in drawings  # a mistake
     assert any("..." in words for words in drawings)  # a fragment
 
@@ -276,9 +276,9 @@ def test_explanations_are_shown_in_notebooks_and_become_frames(records, iris):
         frame = explanation.to_frame()
         assert isinstance(frame, pandas.DataFrame)
         assert frame.iloc[:, 1].sum() == pytest.approx(explanation.comparison.numbers(explanation.score)[0])
-        assert len(Page(explanation._repr_html_()).of("tr")) == len(explanation.contributions) + 3 + bool(
-            explanation.n_conjunctions - len(explanation.contributions)
-        )
+        assert len(Page(explanation._repr_html_()).find_elements("tr")) == len(
+            explanation.contributions
+        ) + 3 + bool(explanation.n_conjunctions - len(explanation.contributions))
 
 
 def test_models_are_described_in_notebooks(records, iris):

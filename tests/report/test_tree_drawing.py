@@ -16,8 +16,8 @@ def test_a_tree_and_its_parts():
     assert [node.label for node in _list_nodes(root)] == ["S", "NP", "dogs", "VP", "V", "bark", "..."]
     page = Page(draw_tree("(S (NP <b>) (VP bark))"))
     assert page.texts["text"] == ["S", "NP", "<b>", "VP", "bark"]
-    assert len(page.of("line")) == 4
-    assert page.of("svg")[0]["aria-label"] == "(S (NP <b>) (VP bark))"
+    assert len(page.find_elements("line")) == 4
+    assert page.find_elements("svg")[0]["aria-label"] == "(S (NP <b>) (VP bark))"
 
 
 @pytest.mark.parametrize(

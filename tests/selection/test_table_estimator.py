@@ -285,7 +285,7 @@ def test_class_weights_are_weights_of_records(class_weight: Any) -> None:
     np.testing.assert_allclose(
         estimator.predict_proba(people), twin.predict_proba(encoder.transform(people)), atol=1e-3
     )
-    # The loss of the majority is that of weighted shares.
+    # The loss of the majority is computed from weighted shares.
     total = {label: weight[y == label].sum() / weight.sum() for label in ("no", "yes")}
     expected = log_loss(y, [[total["no"], total["yes"]]] * len(y), sample_weight=weight)
     assert estimator.trials_[0].loss == pytest.approx(expected, rel=0.01)

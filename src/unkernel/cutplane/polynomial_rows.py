@@ -78,7 +78,7 @@ class MappedMinimiser:
     identity: dict[str, Any]
 
     @staticmethod
-    def of(
+    def from_rows(
         X: Any, row_weights: Weights | None, polynomial: PolynomialMap, threads: int, *, identify: bool
     ) -> MappedMinimiser:
         """Return a minimiser for the rows of a matrix; their size determines how mapped rows are stored."""

@@ -321,7 +321,9 @@ class RankSVM(RankPredictor):
             return LocalMinimiser(rows, 0.0), ranking
         polynomial = PolynomialMap(int(self.degree), self.gamma, float(self.coef0))
         identify = self.checkpoint is not None
-        mapped = MappedMinimiser.of(matrix, weights, polynomial, thread_count(self.n_jobs), identify=identify)
+        mapped = MappedMinimiser.from_rows(
+            matrix, weights, polynomial, thread_count(self.n_jobs), identify=identify
+        )
         self.gamma_ = mapped.kernel.gamma
         return mapped, ranking
 

@@ -54,7 +54,7 @@ def compile(
 ) -> CompiledClassifier | TreeClassifier | RecordClassifier:
     """Compile a model into a classifier with an inference latency of microseconds.
 
-    Scores and predictions equal those of the model exactly, except for ``engine="pruned"``.
+    Scores and predictions equal the model's exactly, except for ``engine="pruned"``.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ def compile(
           :func:`~unkernel.models.from_estimator` lists all of them;
         - a fitted ``PolySVC`` or another estimator with a method ``to_model``;
         - a fitted scikit-learn ``Pipeline`` that ends with one of these estimators. Its transformers are
-          compiled too. The predictions of the compiled pipeline are compared with those of the pipeline on
+          compiled too. The predictions of the compiled pipeline are compared with the pipeline's on
           ``sample`` or, without it, on generated records;
         - a fitted ``ExplainableBoostingClassifier`` or ``ExplainableBoostingRegressor`` of interpret,
           alone or at the end of a pipeline.

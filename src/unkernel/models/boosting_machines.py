@@ -60,7 +60,7 @@ def check_machine(machine: Any) -> None:
     """Raise a ``ValueError`` if a machine cannot be converted to a model of conjunctions."""
     name = type(machine).__name__
     if machine.link_ == "monoclassification":
-        raise ValueError(f"the {name} was trained on one class: it answers the same for each record")
+        raise ValueError(f"the {name} was trained on one class: its answer is equal for all records")
     if machine.link_ not in (*_CLASSIFIED, _VALUED):
         raise ValueError(
             f"the {name} has the link {machine.link_!r}, and only 'logit', 'mlogit' and 'identity' can be "

@@ -38,7 +38,7 @@ def from_naive_bayes(estimator: Any, *, rows_are_prepared: bool = False) -> Line
         )
     classes = np.asarray(estimator.classes_)
     if len(classes) < 2:
-        raise ValueError(f"{name} was trained on one class: it answers the same for each record")
+        raise ValueError(f"{name} was trained on one class: its answer is equal for all records")
     read = _READERS.get(name, _read_multinomial)
     with np.errstate(all="ignore"):
         weights, intercept = read(estimator)

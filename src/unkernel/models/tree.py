@@ -417,7 +417,7 @@ def _read_support(name: str, arrays: dict[str, NDArray[Any]], settings: dict[str
     features = None if stored is None else _read_names(name, stored)
     vectors = _read_vectors(name, arrays, settings.get("vector_channels"), size)
     try:
-        return Forest._of(table, trees, vectors, features)
+        return Forest._from_table(table, trees, vectors, features)
     except ValueError as error:
         raise damaged from error
 

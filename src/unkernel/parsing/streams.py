@@ -183,13 +183,15 @@ class _TreebankFormat(_SentenceFormat):
         self._format = format
 
     def read_corpora(self, pieces: Iterator[bytes], name: str) -> Iterator[Treebank]:
-        return map(Treebank._of, split_blocks(pieces, name, self._format, skip=True))
+        return map(Treebank._from_text, split_blocks(pieces, name, self._format, skip=True))
 
     def find_end(self, data: bytes) -> int:
         return int(whole_sentences(data, self._format))
 
     def read(self, data: bytes, position: _Position) -> Treebank:
-        return Treebank._of(ColumnText(data, position.file, self._format, 0, "none", True, position.line))
+        return Treebank._from_text(
+            ColumnText(data, position.file, self._format, 0, "none", True, position.line)
+        )
 
 
 class _ChunkFormat(_SentenceFormat):
@@ -205,7 +207,7 @@ class _ChunkFormat(_SentenceFormat):
         return int(whole_sentences(data, "chunks"))
 
     def read(self, data: bytes, position: _Position) -> ChunkCorpus:
-        return ChunkCorpus._of(
+        return ChunkCorpus._from_text(
             ColumnText(data, position.file, "chunks", 0, "none", True, position.line), True
         )
 

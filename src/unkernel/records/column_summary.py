@@ -218,7 +218,7 @@ class Records:
     stream: Any
 
     @classmethod
-    def of(cls, X: Any, names: Sequence[str]) -> Records:
+    def from_input(cls, X: Any, names: Sequence[str]) -> Records:
         """Return all columns of X, under these names."""
         if is_arrow(X):
             return cls(names, len(X), None, X)

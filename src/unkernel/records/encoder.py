@@ -237,7 +237,7 @@ class RecordEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             names = [f"x{k}" for k in range(width)]
         else:
             self.feature_names_in_ = np.array(names, dtype=object)
-        return ask("lazy_records", X, names) if is_lazy(X) else Records.of(X, names)
+        return ask("lazy_records", X, names) if is_lazy(X) else Records.from_input(X, names)
 
     def _check_resolutions(self) -> None:
         if not self._resolutions or not all(

@@ -62,7 +62,7 @@ def _summarize(plan: Plan, X: Any) -> list[ColumnFacts]:
         if step.kind in _KINDS_OF_STEPS:
             for column in step.table["columns"].tolist():
                 kinds[plan.columns[column]] = _KINDS_OF_STEPS[step.kind]
-    return summarize_columns(plan.columns, kinds, Records.of(X, plan.columns).summaries(kinds))
+    return summarize_columns(plan.columns, kinds, Records.from_input(X, plan.columns).summaries(kinds))
 
 
 def _extend_step(

@@ -31,7 +31,7 @@ def _check_earlier(source: Any, steps: Sequence[PlanStep]) -> int:
 
 
 def encode_names(step: PlanStep, steps: Sequence[PlanStep]) -> Any:
-    """Return the names of a step's features for JSON; None if they are the same as those of its inputs."""
+    """Return the names of a step's features for JSON; None if they equal the names of its inputs."""
     if isinstance(step.names, NumberedNames):
         return {"numbered": step.names.name, "count": step.names.size}
     input_names = _get_input_names(step.table, steps)

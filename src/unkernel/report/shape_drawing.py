@@ -46,7 +46,7 @@ def _draw_curve(shape: Shape, scores: Sequence[int]) -> Html:
     others = [index for index, cell in enumerate(cells) if not cell.is_interval]
     right = _RIGHT + 60.0 * bool(others)
     edges = _place_edges([cells[index] for index in numbers], _LEFT, _WIDTH - right)
-    scale = _Scale.of(shape.scores[:, scores], _HEIGHT - _BOTTOM - _DENSITY_HEIGHT, _TOP)
+    scale = _Scale.spanning(shape.scores[:, scores], _HEIGHT - _BOTTOM - _DENSITY_HEIGHT, _TOP)
     parts = [*_draw_value_axis(scale, _LEFT, _WIDTH - _RIGHT)]
     parts += _draw_number_axis([cells[index] for index in numbers], edges)
     largest = max(cell.count for cell in cells)
@@ -127,7 +127,7 @@ def _draw_categories(shape: Shape, scores: Sequence[int]) -> Html:
     listed.sort(key=lambda k: -float(shape.scores[k, scores[0]]))
     n_hidden = len(shape.cells[0]) - len(listed)
     height = _TOP + _ROW_HEIGHT * (len(listed) + bool(n_hidden)) + 30
-    scale = _Scale.of(shape.scores[listed][:, scores], _LABEL_WIDTH + 8, _WIDTH - _RIGHT - 8)
+    scale = _Scale.spanning(shape.scores[listed][:, scores], _LABEL_WIDTH + 8, _WIDTH - _RIGHT - 8)
     zero = scale.place(0.0)
     parts = [_draw_line(zero, _TOP, zero, height - 26)]
     for tick in scale.ticks():
@@ -254,7 +254,7 @@ class _Scale:
         self.low, self.high, self.begin, self.end = low, high, begin, end
 
     @classmethod
-    def of(cls, values: Numbers, begin: float, end: float) -> _Scale:
+    def spanning(cls, values: Numbers, begin: float, end: float) -> _Scale:
         """Return a scale with room for these values."""
         low, high = min(float(values.min(initial=0.0)), 0.0), max(float(values.max(initial=0.0)), 0.0)
         margin = 0.05 * (high - low) or 1.0

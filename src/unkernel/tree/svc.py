@@ -216,12 +216,12 @@ class TreeSVC(PreparedClassifier, Learner):
         labels = column_or_1d(y, warn=True)
         check_consistent_length(forest, labels)
         weights = None if sample_weight is None else check_weights(sample_weight, labels)
-        targets = TreeTargets.of(labels, weights, self.class_weight)
+        targets = TreeTargets.from_labels(labels, weights, self.class_weight)
         kernel = self._make_kernel(with_trees=has_trees(forest), with_vectors=bool(forest.vectors))
         examples = None if reusable is None else reusable.find_examples(forest, kernel)
         if examples is None:
             examples = kernel.examples(forest, indexed=True, threads=thread_count(self.n_jobs))
-        self._reusable = ReusableTrees.of(X, forest, kernel, examples) if self.warm_start else None
+        self._reusable = ReusableTrees.from_training(X, forest, kernel, examples) if self.warm_start else None
         return LocalTrees(forest, kernel, examples, targets)
 
     def __getstate__(self) -> dict[str, Any]:

@@ -29,7 +29,9 @@ class TreeTargets:
     positives: list[int]
 
     @staticmethod
-    def of(labels: NDArray[Any], weights: NDArray[np.float64] | None, class_weight: Any) -> TreeTargets:
+    def from_labels(
+        labels: NDArray[Any], weights: NDArray[np.float64] | None, class_weight: Any
+    ) -> TreeTargets:
         """Return the targets derived from checked labels and weights."""
         check_classification_targets(labels)
         classes, codes = encode_classes(labels, weights, "TreeSVC")
@@ -128,7 +130,9 @@ class ReusableTrees:
     examples: ExampleSet
 
     @staticmethod
-    def of(X: Any, forest: Forest, kernel: ExampleKernel, examples: ExampleSet) -> ReusableTrees | None:
+    def from_training(
+        X: Any, forest: Forest, kernel: ExampleKernel, examples: ExampleSet
+    ) -> ReusableTrees | None:
         """Return the examples of a fit on X for reuse; None if changes of X could not be detected."""
         if isinstance(X, Forest) or _is_list_of_text(X):
             source = X if isinstance(X, Forest) else list(X)

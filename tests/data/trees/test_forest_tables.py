@@ -59,7 +59,7 @@ def test_repeatedly_doubled_trees_cost_only_their_distinct_subtrees():
         root = len(arrays["node_labels"]) - 1
     kinds = {name: np.asarray(values).dtype for name, values in table.arrays().items()}
     grown = SubtreeTable.from_arrays(**{name: np.array(arrays[name], kind) for name, kind in kinds.items()})
-    forest = Forest._of(grown, {"0": np.array([root], np.int32)}, {})
+    forest = Forest._from_table(grown, {"0": np.array([root], np.int32)}, {})
     value = TreeKernel("st", decay=0.5, normalize=False)(forest)
     # There are 2^(40 - h) nodes of height h; large ones have a weight of 2^-(2^h ...).
     expected = sum((2.0 ** (40 - h)) ** 2 * 0.5 ** (2.0 ** (h + 1) - 1) for h in range(41))

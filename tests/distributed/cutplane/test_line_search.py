@@ -1,4 +1,4 @@
-"""Losses that are looked up in the table of a line equal those of the oracle."""
+"""Losses that are looked up in the table of a line equal the losses of the oracle."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def test_a_table_equals_the_oracle(seed: int, rows: int, squared: bool) -> None:
     start, target = np.round(generator.normal(size=(2, rows)) * 2, 1)  # with ties
     costs = generator.choice([-2.0, -1.0, 0.0, 0.5, 1.0], rows)
     oracle = margin_oracle(costs, squared=squared)
-    table = tabulate_line(MarginDeficits.of(start, target, costs), squared)
+    table = tabulate_line(MarginDeficits.between(start, target, costs), squared)
     steps = np.array([0.0, 1.0, *generator.integers(0, CELLS + 1, 30) / CELLS])
     points = look_up_steps(table, steps)
     assert points is not None

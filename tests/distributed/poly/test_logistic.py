@@ -1,4 +1,4 @@
-"""Sparse models of rows on workers equal those of one machine up to the gap, and the gap is correct."""
+"""Sparse models of rows on workers equal locally trained ones up to the gap, and the gap is correct."""
 
 from __future__ import annotations
 

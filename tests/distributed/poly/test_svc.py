@@ -1,4 +1,4 @@
-"""A polynomial SVM of rows on workers equals that of one machine up to the gap, and the gap is correct."""
+"""A polynomial SVM of rows on workers equals a locally trained one up to the gap, and the gap is correct."""
 
 from __future__ import annotations
 

@@ -181,7 +181,7 @@ def test_an_exact_path_fetches_trees_once(client: Any, trees: Trees) -> None:
 
 def test_drawn_examples_are_sent_in_few_bytes() -> None:
     for size, places in ((9, [0, 8]), (9, [0, 1, 2, 4, 5, 6, 7, 8]), (3, [0, 1, 2]), (3, []), (0, [])):
-        message = ChosenPlaces.of(np.array(places, np.int32), size)
+        message = ChosenPlaces.from_places(np.array(places, np.int32), size)
         assert len(message.listed) <= size / 2
         result = message.places(size)
         assert result.tolist() == places

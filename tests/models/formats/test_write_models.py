@@ -65,7 +65,7 @@ def test_libsvm_models_are_read_back(name, tmp_path):
     assert actual.origin == model.origin
     write_model(actual, tmp_path / "again")
     assert (tmp_path / "again").read_bytes() == (tmp_path / "model").read_bytes()
-    # The lines equal those of LIBSVM, except for the form of numbers.
+    # The lines equal LIBSVM's, except for the form of numbers.
     keys = [line.split()[0] for line in golden.content(name).split(b"SV\n")[0].splitlines()]
     assert [
         line.split()[0] for line in (tmp_path / "model").read_bytes().split(b"SV\n")[0].splitlines()

@@ -117,7 +117,7 @@ def test_missing_trees_and_vectors(tmp_path):
     forest = Forest(trees, vectors={"0": np.eye(3), "1": 2 * np.eye(3)})
     present = Vectors(sparse.csr_matrix(2 * np.eye(3)), np.array([True, False, False]))
     model = make_model(
-        Forest._of(forest.table, forest.trees, forest.vectors | {"1": present}),
+        Forest._from_table(forest.table, forest.trees, forest.vectors | {"1": present}),
         [1, 2, 3],
         combination="sum",
         vector=Kernel("polynomial", 2, 1.0, 1.0),
@@ -171,7 +171,7 @@ def make_vector_model(vectors, **kernel):
 def second_vector_alone():
     forest = Forest(["(A b)"])
     vectors = {str(k): Vectors(sparse.csr_matrix((1, 2)), np.array([k == 1])) for k in range(2)}
-    return make_model(Forest._of(forest.table, forest.trees, vectors), [1.0], combination="sum")
+    return make_model(Forest._from_table(forest.table, forest.trees, vectors), [1.0], combination="sum")
 
 
 REFUSED = {

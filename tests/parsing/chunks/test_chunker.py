@@ -137,7 +137,7 @@ def test_a_beam_revises_decisions_that_the_next_word_refutes(tmp_path):
 
 
 def test_parts_of_speech_are_optional():
-    """Without parts of speech, the default templates are those of words."""
+    """Without parts of speech, the default templates use words only."""
     words = ChunkCorpus.from_words([s.words for s in CORPUS], tags=list_tags(CORPUS))
     chunker = Chunker().fit(words)
     assert chunker.model_.templates == read_templates("words", _TEMPLATES)[0]

@@ -1,4 +1,4 @@
-"""Word clusters equal those of a slow twin; files of clusters; taggers with clusters."""
+"""Word clusters equal the clusters of a slow twin; files of clusters; taggers with clusters."""
 
 import io
 

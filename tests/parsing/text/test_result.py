@@ -104,7 +104,7 @@ def separator_lists(draw):
 
 @given(separator_lists())
 def test_splitting(separator_lists_):
-    """Without multiword tokens, the counts are those of sets of spans."""
+    """Without multiword tokens, the counts follow from sets of spans."""
     banks, spans, sentences = [], [], []
     for separators in separator_lists_:
         text = "x" + "".join(f"{end}x" for end in separators)

@@ -127,7 +127,7 @@ def test_columns_missing_in_the_treebank_are_not_measured(tagger):
 
 
 def test_the_best_epoch_of_a_dev_treebank_is_kept():
-    """The result is that of the epoch with the highest accuracy on the dev treebank."""
+    """The result is the tagger of the epoch with the highest accuracy on the dev treebank."""
     rng = np.random.default_rng(0)
     words = [[str(word) for word in rng.choice(FORMS, 5)] for _ in range(30)]
     noisy = Treebank.from_words(words, [[str(tag) for tag in rng.choice(["N", "V", "X"], 5)] for _ in words])

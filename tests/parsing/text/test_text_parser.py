@@ -247,7 +247,7 @@ FRENCH = """\
 
 
 def test_spacy_has_tokens_whose_words_are_not_their_parts(spacy_columns):
-    Document._of(read_conllu(io.BytesIO(FRENCH.encode()))._text).to_spacy()
+    Document._from_text(read_conllu(io.BytesIO(FRENCH.encode()))._text).to_spacy()
     assert spacy_text(spacy_columns) == "Il sort du  parc.\nau"
     check_spacy_trees(spacy_columns)
     assert spacy_columns["words"] == ["Il", "sort", "du", " ", "parc", ".", "\n", "au"]
@@ -262,7 +262,10 @@ def test_spacy_has_tokens_whose_words_are_not_their_parts(spacy_columns):
 
 def test_documents_convert_to_spacy(nlp):
     pytest.importorskip("spacy")
-    for bank in (nlp.parse(f" {TEXT}\n\n"), Document._of(read_conllu(io.BytesIO(FRENCH.encode()))._text)):
+    for bank in (
+        nlp.parse(f" {TEXT}\n\n"),
+        Document._from_text(read_conllu(io.BytesIO(FRENCH.encode()))._text),
+    ):
         doc = bank.to_spacy()
         assert doc.text == bank.text
         assert len(list(doc.sents)) == len(bank)

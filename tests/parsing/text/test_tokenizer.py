@@ -47,7 +47,7 @@ def make_treebank(texts, *, with_text=True, paragraphs=4):
                 lines.append(f"{word}\t{part}" + "\t_" * 7 + f"\t{'_' if ' ' in token else misc}")
                 word += 1
         lines.append("")
-    return Treebank._of(read_conllu(make_file(lines))._text)
+    return Treebank._from_text(read_conllu(make_file(lines))._text)
 
 
 def make_file(lines):

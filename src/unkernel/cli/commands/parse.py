@@ -280,7 +280,7 @@ class _Documents:
 
 def _add_comment(parsed: Parsed, comment: str) -> Parsed:
     """Return parsed text with a comment before its first sentence."""
-    corpus = Treebank._of(parse_text(comment.encode() + parsed.data, "conllu"))
+    corpus = Treebank._from_text(parse_text(comment.encode() + parsed.data, "conllu"))
     return replace(parsed, corpus=corpus)
 
 

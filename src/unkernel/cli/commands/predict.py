@@ -73,7 +73,7 @@ def predict(
 
     For models of records, CSV, TSV, JSON lines and Parquet are read in blocks; memory does not grow with the
     file. The name of the output determines whether CSV, TSV or JSON lines are written. On stdout, the format
-    is that of the input, and each line of JSON is answered when it arrives.
+    follows the input, and each line of JSON is answered when it arrives.
 
     Without --output, the predictions go to stdout and the summary to stderr. With --json, the summary goes
     to stdout, and predictions are written only to an --output.

@@ -181,7 +181,7 @@ def _train(learner_type: Any, arguments: dict[str, Any]) -> None:
     if learner_type.takes_records:
         check_options(options, arguments["data"], records=records)
     learner = learner_type(options)
-    request = Request.of(f"train {learner.name}", arguments)
+    request = Request.from_arguments(f"train {learner.name}", arguments)
     with Display(quiet=arguments["quiet"] or arguments["json"], verbose=arguments["verbose"]) as display:
         result = (train_records if records else train)(learner, request, display)
     report(result, arguments, partial(print_training, learner))

@@ -115,7 +115,7 @@ def _tune(learner: Any, arguments: dict[str, Any]) -> None:
     from unkernel.cli.render.training_summary import print_tuning
     from unkernel.cli.terminal.progress import Display
 
-    # Only flags are converted here: other options are lists or ranges as text, which `Search.of` parses.
+    # Only flags are converted here: other options are lists or ranges as text, which `Search.from_arguments` parses.
     flags = [option for option in learner.options() if option.kind is bool]
     options = given_options({name: value for name, value in arguments.items() if value != []}, flags)
     if learner.takes_records:
@@ -124,7 +124,7 @@ def _tune(learner: Any, arguments: dict[str, Any]) -> None:
         records = are_records(arguments["data"], options)
         check_options(options, arguments["data"], records=records)
         learner = adapt_to_records(learner) if records else learner
-    search = Search.of(learner, options)
+    search = Search.from_arguments(learner, options)
     _check_outputs(arguments)
     if arguments["by"] is not None:
         arguments["by"] = _MEASURE_ALIASES.get(arguments["by"].value, arguments["by"].value)

@@ -50,7 +50,7 @@ class Search:
     varied: list[str]  # the parameters with several values
 
     @staticmethod
-    def of(learner: Any, arguments: dict[str, Any]) -> Search:
+    def from_arguments(learner: Any, arguments: dict[str, Any]) -> Search:
         """Return all combinations of the options' values; if there is only one, use the default grid."""
         fixed, grid = dict(arguments), {}
         for option in learner.options():
@@ -124,7 +124,7 @@ def _read(
     if learner.unit == "record":
         files = expand_files(data)
         check_target(files[0], dict(learner.option_values), display)
-        options = RecordOptions.of(dict(learner.option_values))
+        options = RecordOptions.from_values(dict(learner.option_values))
         return read_examples(files, options, estimator.n_jobs, display, values=learner.predicts_values)
     if len(data) > 1:
         raise ValueError(f"{data[1]}: tune reads one file of {learner.unit}s; join them first")

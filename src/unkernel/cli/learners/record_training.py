@@ -58,7 +58,7 @@ class RecordOptions:
     encoder: dict[str, Any]  # parameters of the encoder
 
     @staticmethod
-    def of(option_values: dict[str, Any]) -> RecordOptions:
+    def from_values(option_values: dict[str, Any]) -> RecordOptions:
         """Return the options for records, taken from the values of all options."""
         encoder_options_by_parameter = {option.parameter: option for option in encoder_options()}
         folds = option_values.get("calibrate", CALIBRATION_FOLDS)
@@ -290,7 +290,7 @@ def train_records(learner: Learner, request: Any, display: Display) -> dict[str,
     check_parameters(estimator)
     check_learner(learner, records=True, folds=request.folds)
     check_target(data[0], dict(learner.option_values), display)
-    options = RecordOptions.of(dict(learner.option_values))
+    options = RecordOptions.from_values(dict(learner.option_values))
     values = learner.predicts_values
     examples = read_examples(data, options, request.threads, display, values=values)
     check_labels(learner.option_values, None if values else examples.labels, examples.file)
@@ -327,7 +327,7 @@ def build_classifier(
     learner: Learner, estimator: Any, examples: RecordExamples, threads: int, display: Display
 ) -> RecordClassifier:
     """Return the classifier of records for a trained estimator, with probabilities."""
-    options = RecordOptions.of(dict(learner.option_values))
+    options = RecordOptions.from_values(dict(learner.option_values))
     model = set_threshold(calibrate(learner, estimator, examples, options, display), learner.option_values)
     with display.show_attempts("compiling") as on_progress:
         return compile_records(model, examples, options, estimator, threads=threads, on_progress=on_progress)

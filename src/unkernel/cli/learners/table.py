@@ -66,7 +66,7 @@ _SECONDS_PER_MINUTE = 60
 def train_table(arguments: dict[str, Any], display: Display) -> dict[str, Any]:
     """Compare models, and train and save the best; return its description for JSON."""
     start = time.perf_counter()
-    request = Request.of("train", arguments)
+    request = Request.from_arguments("train", arguments)
     data = expand_files(request.data)
     check_different(request.output)
     check_model_output(request.output, *data, request.test, arguments["schema"], force=request.force)

@@ -152,13 +152,13 @@ class ChunkCorpus(ColumnCorpus[ChunkSentence]):
     tagged: bool
 
     @classmethod
-    def _of(cls, text: ColumnText, tagged: bool = False) -> Self:
-        corpus = super()._of(text)
+    def _from_text(cls, text: ColumnText, tagged: bool = False) -> Self:
+        corpus = super()._from_text(text)
         corpus.tagged = tagged
         return corpus
 
     def _with_text(self, text: ColumnText) -> Self:
-        return self._of(text, self.tagged)
+        return self._from_text(text, self.tagged)
 
     def _make_sentence(self, number: int) -> ChunkSentence:
         return ChunkSentence(self._text, number, self.tagged)
@@ -212,7 +212,7 @@ class ChunkCorpus(ColumnCorpus[ChunkSentence]):
         """Return a copy with other tags; `numbers` has each word's tag as an index into `names`."""
         column = self.n_columns - self.tagged
         text = self._text.replace_column(column, numbers, names) if len(self) else self._text
-        return self._of(text, True)
+        return self._from_text(text, True)
 
     @classmethod
     def from_words(
@@ -247,7 +247,7 @@ class ChunkCorpus(ColumnCorpus[ChunkSentence]):
         for number, column in enumerate(all_columns[1:], start=1):
             check_lengths([len(values) for values in column], lengths, f"entries of column {number}")
         lines = (_format_lines(i, [column[i] for column in all_columns]) for i in range(len(words)))
-        return cls._of(parse_text("".join(lines).encode(), "chunks"), tags is not None)
+        return cls._from_text(parse_text("".join(lines).encode(), "chunks"), tags is not None)
 
 
 def _format_lines(sentence: int, columns: list[Sequence[str]]) -> str:
@@ -299,9 +299,9 @@ def read_chunks(
     """
     text = read_columns(source, "chunks", on_error=on_error)
     if tagged == "auto":
-        return ChunkCorpus._of(text, text.columns > 2)
+        return ChunkCorpus._from_text(text, text.columns > 2)
     if tagged and text.columns == 1:
         raise FormatError(
             text.file, text.sentence_line(0), 0, "1 column, but a word and its tag are expected"
         )
-    return ChunkCorpus._of(text, bool(tagged))
+    return ChunkCorpus._from_text(text, bool(tagged))

@@ -232,7 +232,7 @@ class ColumnCorpus(Corpus[_Sentence]):
     _text: ColumnText
 
     @classmethod
-    def _of(cls, text: ColumnText) -> Self:
+    def _from_text(cls, text: ColumnText) -> Self:
         """Return a corpus of all sentences of a text."""
         corpus = cls.__new__(cls)
         corpus._text = text
@@ -240,7 +240,7 @@ class ColumnCorpus(Corpus[_Sentence]):
 
     def _with_text(self, text: ColumnText) -> Self:
         """Return a corpus of another text, with the other attributes of this corpus."""
-        return self._of(text)
+        return self._from_text(text)
 
     def _make_sentence(self, number: int) -> _Sentence:
         raise NotImplementedError

@@ -134,7 +134,7 @@ class Treebank(ColumnCorpus[Sentence]):
 
     def _with_trees(self, heads: NDArray[np.int32], relations: NDArray[np.int32], names: list[str]) -> Self:
         """Return a copy with other trees; `relations` has each word's relation as an index into `names`."""
-        return self._of(check_skipped(self._text.replace_trees(heads, relations, names)))
+        return self._from_text(check_skipped(self._text.replace_trees(heads, relations, names)))
 
     @classmethod
     def from_words(
@@ -188,7 +188,7 @@ class Treebank(ColumnCorpus[Sentence]):
             _format_lines(sentence, [None if column is None else column[sentence] for column in columns])
             for sentence in range(len(words))
         )
-        return cls._of(parse_text("".join(lines).encode(), "conllu"))
+        return cls._from_text(parse_text("".join(lines).encode(), "conllu"))
 
 
 def _format_lines(sentence: int, columns: list[Any]) -> str:
@@ -238,7 +238,7 @@ def read_conllu(source: Source, *, trees: bool = False, on_error: OnError = "rai
 
     See Also
     --------
-    unkernel.data.read_conllx : The same for CoNLL-X.
+    unkernel.data.read_conllx : Read CoNLL-X files.
     unkernel.data.read_conllu_parts : Read a file of any length in parts.
     read_trees : Read dependencies as trees for tree kernels.
 
@@ -284,7 +284,7 @@ def read_conllx(source: Source, *, trees: bool = False, on_error: OnError = "rai
 
     See Also
     --------
-    unkernel.read_conllu : The same for CoNLL-U.
+    unkernel.read_conllu : Read CoNLL-U files.
 
     Examples
     --------
@@ -331,9 +331,9 @@ def read_conllu_parts(
     >>> [(len(part), part[0].forms, part[0].line) for part in read_conllu_parts(io.BytesIO(text), size=30)]
     [(1, ['Go'], 1), (1, ['Stay', 'here'], 3)]
     """
-    return map(Treebank._of, read_column_blocks(source, "conllu", on_error=on_error, size=size))
+    return map(Treebank._from_text, read_column_blocks(source, "conllu", on_error=on_error, size=size))
 
 
 def _read(source: Source, format: TreebankFormat, trees: bool, on_error: OnError) -> Treebank:
     check = _TREES[format] if trees else "none"
-    return Treebank._of(read_columns(source, format, trees=check, on_error=on_error))
+    return Treebank._from_text(read_columns(source, format, trees=check, on_error=on_error))

@@ -93,7 +93,7 @@ class Forest:
         self._check()
 
     @classmethod
-    def _of(
+    def _from_table(
         cls,
         table: SubtreeTable,
         trees: dict[str, Roots],
@@ -161,7 +161,7 @@ class Forest:
                 selection = selection.astype(np.intp)
         trees = {name: roots[selection] for name, roots in self._trees.items()}
         vectors = {name: channel[selection] for name, channel in self._vectors.items()}
-        return self._of(self._table, trees, vectors, self.features)
+        return self._from_table(self._table, trees, vectors, self.features)
 
     def __iter__(self) -> Iterator[TreeExample]:
         return (TreeExample(self, i) for i in range(len(self)))
@@ -256,7 +256,7 @@ class Forest:
         """
         table = SubtreeTable()
         trees = {name: np.asarray(table.absorb(self._table, roots)) for name, roots in self._trees.items()}
-        return self._of(table, trees, dict(self._vectors), self.features)
+        return self._from_table(table, trees, dict(self._vectors), self.features)
 
     def __getstate__(self) -> dict[str, Any]:
         return {

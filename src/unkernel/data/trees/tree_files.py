@@ -116,7 +116,7 @@ def read_trees(source: Source, *, format: str = "auto", shape: str = "grct") -> 
     if format == "brackets" or (format == "auto" and first.lstrip()[:1] == b"("):
         table = SubtreeTable()
         roots = np.asarray(table.read_brackets(name, b"".join([first, *blocks])))
-        return TreeData(Forest._of(table, {"0": roots}, {}), None, None)
+        return TreeData(Forest._from_table(table, {"0": roots}, {}), None, None)
     return _read_lines(name, first, blocks)
 
 
@@ -157,7 +157,7 @@ def read_example_lines(name: str, blocks: Iterable[bytes]) -> tuple[Forest, dict
         channel: _collect_vectors(name, results, number)
         for number, channel in enumerate(results["vector_channels"])
     }
-    return Forest._of(table, trees, vectors, list(results["features"]) or None), results
+    return Forest._from_table(table, trees, vectors, list(results["features"]) or None), results
 
 
 def convert_labels(names: list[str]) -> NDArray[Any]:

@@ -97,7 +97,7 @@ def _encode_block(block: Any, plan: Plan, *, threads: int) -> Any:
 
 def _count_block(block: Any, names: list[str], kinds: Kinds) -> Counts:
     """Count a block of records; a column that the block lacks has missing values."""
-    records = Records.of(block, names)
+    records = Records.from_input(block, names)
     return Counts(records.n_rows, _save_states(records.summaries(kinds), names, kinds))
 
 

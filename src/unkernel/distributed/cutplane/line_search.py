@@ -30,7 +30,7 @@ class MarginDeficits:
     costs: Vector
 
     @staticmethod
-    def of(here: Vector, there: Vector, signed_costs: Vector) -> MarginDeficits:
+    def between(here: Vector, there: Vector, signed_costs: Vector) -> MarginDeficits:
         """Return the deficits 1 - y s for the scores s at both ends; the label y is the sign of the cost."""
         signs = np.sign(signed_costs)
         return MarginDeficits(1.0 - signs * here, 1.0 - signs * there, np.abs(signed_costs))

@@ -60,7 +60,7 @@ class MarginLosses:
 
     def table(self, here: Vector, there: Vector) -> Vector:
         """Return the table of the losses on a line."""
-        return tabulate_line(MarginDeficits.of(here, there, self._signed_costs), self._squared)
+        return tabulate_line(MarginDeficits.between(here, there, self._signed_costs), self._squared)
 
 
 @dataclass(frozen=True, eq=False)

@@ -93,7 +93,7 @@ class DaskTreeSVC(ClassifierOnCluster, TreeSVC):
         client = self._get_client()
         wait_for_worker(client)
         gathered = gather_trees(client, open_tree_sources(client, X, y, sample_weight))
-        targets = TreeTargets.of(gathered.labels(), gathered.weights(), self.class_weight)
+        targets = TreeTargets.from_labels(gathered.labels(), gathered.weights(), self.class_weight)
         kernel = self._make_tree_kernel()
         cluster = gathered.pack_parts(kernel, self._worker_threads())
         places = ExamplePlaces(gathered.surveys)

@@ -205,7 +205,9 @@ def _merge_forests(blocks: list[TreeBlock], channels: list[str]) -> Forest:
         for name in channels:
             part_roots = block.forest.trees.get(name, nothing)
             roots[name].append(np.asarray(table.absorb(block.forest.table, part_roots)))
-    return Forest._of(table, {name: np.concatenate(root_arrays) for name, root_arrays in roots.items()}, {})
+    return Forest._from_table(
+        table, {name: np.concatenate(root_arrays) for name, root_arrays in roots.items()}, {}
+    )
 
 
 # --- Tasks of the sampled learner --------------------------------------------------------------------------
@@ -332,7 +334,7 @@ class ChosenPlaces:
     is_complement: bool  # whether the selection is all examples except `listed`
 
     @classmethod
-    def of(cls, places: Places, size: int) -> ChosenPlaces:
+    def from_places(cls, places: Places, size: int) -> ChosenPlaces:
         """Select examples by ascending indices, in a part of `size` examples."""
         if 2 * len(places) <= size:
             return cls(places, False)

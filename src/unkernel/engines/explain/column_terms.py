@@ -204,7 +204,7 @@ class ColumnTerms:
     intercept: NDArray[np.float64]
 
     @classmethod
-    def of(cls, monomials: Monomials, columns: FeatureColumns, rows: CsrRows) -> ColumnTerms:
+    def from_monomials(cls, monomials: Monomials, columns: FeatureColumns, rows: CsrRows) -> ColumnTerms:
         """Return the terms of a model; the means of products are taken over `rows`."""
         return _TermBuilder(monomials, columns, rows).build()
 

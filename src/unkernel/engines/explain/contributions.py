@@ -38,7 +38,7 @@ def make_split(model: Model) -> Split:
 
 def _make_lookup(model: ConjunctionModel) -> ConjunctionLookup:
     parameters = describe_map(model.sets, model.degree, model.feature_map, model.gamma, model.coef0)
-    weights = ConjunctionWeights.of(
+    weights = ConjunctionWeights.from_arrays(
         model.columns, model.keys, model.weights, model.intercept, model.n_features
     )
     return ConjunctionLookup(weights, **make_map_arguments(parameters))

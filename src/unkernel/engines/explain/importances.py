@@ -300,7 +300,7 @@ def compute_importances(
     """Divide the variance of the scores among sets of columns."""
     rows = encoded.rows
     monomials = list_monomials(model, are_binary=bool((rows.data == 1.0).all()))
-    terms = ColumnTerms.of(monomials, encoded.columns, rows)
+    terms = ColumnTerms.from_monomials(monomials, encoded.columns, rows)
     covariances = _compute_covariances(terms, rows)
     variances = covariances.sum(axis=0)
     score_shares = _divide(covariances, variances)

@@ -309,7 +309,7 @@ class CompiledClassifier(LinearWeights, CompiledEstimator):
         return rows
 
     def _check_names(self, X: Any) -> None:
-        """Check that the column names of a table, or of a row of a table, are those of the training table."""
+        """Check that a table, or a row of a table, has the column names of the training table."""
         training_names = self.model.origin.get("feature_names")
         is_row = getattr(X, "ndim", 2) == 1 and hasattr(X, "to_numpy")  # a Series of pandas
         given_names = getattr(X, "index" if is_row else "columns", None)

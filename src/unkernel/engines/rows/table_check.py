@@ -57,7 +57,7 @@ def check_answers(model: Model, engine: Any, file: str, generator: np.random.Gen
 
 
 def _have_equal_scores(engine: Any, row: Row, expected: Sum, n_features: int) -> bool:
-    """Return whether the engine's scores of a row, in a batch and alone, equal those of the model."""
+    """Return whether the engine's scores of a row, in a batch and alone, equal the model's scores."""
     rows = CsrRows.of([0, len(row.columns)], row.columns, row.values, n_features)
     try:
         batch_scores: Any = np.asarray(engine.score(rows, 1))[0]

@@ -247,7 +247,7 @@ def build_expanded(
         limits=Limits(rare_below, float(threshold), float(most_bytes)),
         threads=threads,
     )
-    tables = Tables.of(CONJUNCTIONS, parameters, built)
+    tables = Tables.from_built(CONJUNCTIONS, parameters, built)
     tables.arrays["columns"] = machine.used_columns[tables.arrays["columns"]]
     return tables
 
@@ -277,7 +277,7 @@ def build_inverted(machine: Machine) -> Tables:
         "lists": np.ascontiguousarray(holders[n_dense_entries:]),
         "list_values": np.empty(0) if machine.binary else np.ascontiguousarray(values[n_dense_entries:]),
     }
-    return Tables.of(INVERTED, kernel_parameters(machine.model), built)
+    return Tables.from_built(INVERTED, kernel_parameters(machine.model), built)
 
 
 def build_bitsliced(machine: Machine) -> Tables:
@@ -300,7 +300,7 @@ def build_bitsliced(machine: Machine) -> Tables:
         "list_begins": _compute_begins(machine.frequencies[ranks[frequent:]]),
         "lists": np.ascontiguousarray(holders[n_bit_entries:]),
     }
-    return Tables.of(BITSLICED, kernel_parameters(machine.model), built)
+    return Tables.from_built(BITSLICED, kernel_parameters(machine.model), built)
 
 
 def is_linear_of_pairs(model: Any) -> TypeGuard[KernelModel]:
@@ -335,7 +335,7 @@ def build_pairs(model: KernelModel) -> Tables:
         "block_classes": classes[is_in_blocks].astype(np.uint32),
         "blocks": np.ascontiguousarray(blocks[is_in_blocks]).reshape(-1),
     }
-    return Tables.of(PAIRS, {}, built)
+    return Tables.from_built(PAIRS, {}, built)
 
 
 def _compute_pair_blocks(
@@ -417,7 +417,7 @@ def build_linear(model: LinearModel) -> Tables:
     # At degree 1, a weight is multiplied by the value: the same tables serve binary and real rows.
     return _arrange_weights(
         describe_map(True, 1, "kernel", 1.0, 0.0),
-        ConjunctionWeights.of(
+        ConjunctionWeights.from_arrays(
             used.astype(np.int64),
             np.arange(1, len(used) + 1, dtype=np.uint64),
             model.weights[used],
@@ -434,7 +434,9 @@ def build_conjunctions(
     """Build tables of a model's weights; `sample` determines which features are grouped together."""
     return _arrange_weights(
         describe_map(model.sets, model.degree, model.feature_map, model.gamma, model.coef0),
-        ConjunctionWeights.of(model.columns, model.keys, model.weights, model.intercept, model.n_features),
+        ConjunctionWeights.from_arrays(
+            model.columns, model.keys, model.weights, model.intercept, model.n_features
+        ),
         head=head,
         sample=sample,
         threads=threads,
@@ -507,7 +509,7 @@ def _arrange_weights(
         sample=CsrRows.of(np.zeros(1), [], [], 0) if sample is None else narrow(sample),
         threads=threads,
     )
-    return Tables.of(CONJUNCTIONS, parameters, built)
+    return Tables.from_built(CONJUNCTIONS, parameters, built)
 
 
 def _estimate_bytes(weights: ConjunctionWeights, head: Head, layout: HeadLayout, degree: int) -> float:

@@ -56,7 +56,9 @@ class ConjunctionWeights:
     n_features: int
 
     @classmethod
-    def of(cls, columns: Any, keys: Any, weights: Any, intercept: Any, n_features: int) -> ConjunctionWeights:
+    def from_arrays(
+        cls, columns: Any, keys: Any, weights: Any, intercept: Any, n_features: int
+    ) -> ConjunctionWeights:
         """Return weights made from arrays of any shape."""
         columns, keys, intercept = (np.ascontiguousarray(array) for array in (columns, keys, intercept))
         return cls(columns, keys, np.ascontiguousarray(weights).reshape(-1), intercept, int(n_features))
@@ -84,7 +86,7 @@ def _make_conjunction_engine(arrays: dict[str, Any], **parameters: Any) -> Engin
 
 def _make_int16_engine(arrays: dict[str, Any], **parameters: Any) -> Engine:
     columns, keys, values, intercept = (arrays[name] for name in ("columns", "keys", "weights", "constants"))
-    weights = ConjunctionWeights.of(columns, keys, values, intercept, int(arrays["features"][0]))
+    weights = ConjunctionWeights.from_arrays(columns, keys, values, intercept, int(arrays["features"][0]))
     file_memory_limit.claim(
         _estimate_int16_bytes(len(columns), len(keys), len(intercept)), "the tables of 16-bit weights"
     )
@@ -144,7 +146,7 @@ class Tables:
     arrays: dict[str, NDArray[Any]]
 
     @classmethod
-    def of(cls, layout: str, parameters: dict[str, Any], built: Mapping[str, Any]) -> Tables:
+    def from_built(cls, layout: str, parameters: dict[str, Any], built: Mapping[str, Any]) -> Tables:
         """Return tables made from the result of a builder in the core, divided into numbers and arrays."""
         numbers = {name: int(built[name]) for name in _NUMBERS[layout]}
         arrays = {name: np.asarray(array) for name, array in built.items() if name not in numbers}
@@ -168,7 +170,7 @@ class Tables:
 
     @property
     def file_arrays(self) -> dict[str, NDArray[Any]]:
-        """The arrays that a file stores in addition to those of the model; none for ``int16``."""
+        """The arrays that a file stores in addition to the arrays of the model; none for ``int16``."""
         return {} if self.layout == INT16 else self.arrays
 
     def heaviest_conjunctions(self, top: int) -> dict[str, Any]:

@@ -257,7 +257,7 @@ class ArcEagerModel(ParserModel):
         if self._has_trained_xpos or set(bank.symbols("xpos")[1]) <= {MISSING}:
             return bank
         blank = (COLUMNS.index("xpos"), np.zeros(bank.n_words, np.int32), [MISSING])
-        return Treebank._of(bank._text.replace_columns([blank]))
+        return Treebank._from_text(bank._text.replace_columns([blank]))
 
     def _find_trees(self, bank: Treebank, n_jobs: int | None) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         text = self._drop_untrained_xpos(bank)._text
@@ -273,7 +273,7 @@ class ArcEagerModel(ParserModel):
         return list(map(engine, self.move_classifiers_)), list(map(engine, self.label_classifiers_))
 
     def _annotate(self, bank: Treebank, n_jobs: int | None) -> Treebank:
-        return Treebank._of(bank._text.replace_trees(*self._find_trees(bank, n_jobs), self.labels_))
+        return Treebank._from_text(bank._text.replace_trees(*self._find_trees(bank, n_jobs), self.labels_))
 
     def _trace_decisions(self, source: Any, tags: Any) -> Iterator[tuple[Decision, NDArray[np.int32]]]:
         bank = as_treebank(source, tags)

@@ -377,4 +377,4 @@ def mark_tag_column(text: ColumnText, columns: int) -> ChunkCorpus:
             f"{text.file} has {text.columns} columns, and the training text had {columns}; a text has one "
             "word per line, with its part of speech and so on in further columns"
         )
-    return ChunkCorpus._of(text, text.columns == columns)
+    return ChunkCorpus._from_text(text, text.columns == columns)

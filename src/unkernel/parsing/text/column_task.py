@@ -31,7 +31,7 @@ class GoldColumn:
     names: list[str]
 
     @classmethod
-    def of(cls, bank: Treebank, name: str) -> Self:
+    def from_bank(cls, bank: Treebank, name: str) -> Self:
         """Return a column of a treebank; lemmas are replaced by edits of the words."""
         numbers, names = bank.symbols(name)
         if name != LEMMA:
@@ -72,7 +72,7 @@ class ColumnTask:
     certain: CertainClasses
 
     @classmethod
-    def of(cls, bank: Treebank, name: str, gold: GoldColumn, earlier: list[Numbers]) -> Self:
+    def from_bank(cls, bank: Treebank, name: str, gold: GoldColumn, earlier: list[Numbers]) -> Self:
         """Return the task of a column; `earlier` has the classes of the columns that select the part."""
         cases, parts = _number_cases(earlier, bank.n_words)
         certain = _find_certain(bank, gold.numbers, parts, _MIN_CERTAIN_COUNT[name])

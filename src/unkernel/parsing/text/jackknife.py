@@ -35,7 +35,7 @@ def jackknife_tags(
         fold, others = bank[begin:end], bank[[*range(begin), *range(end, len(bank))]]
         pieces.append(_tag_fold(fold, others, tagger, columns).to_bytes())
         report(f"part {number} of {len(ends) - 1} tagged", share=number / (len(ends) - 1))
-    return Treebank._of(parse_text(b"".join(pieces), "conllu", name=bank.name))
+    return Treebank._from_text(parse_text(b"".join(pieces), "conllu", name=bank.name))
 
 
 def _tag_fold(fold: Treebank, others: Treebank, tagger: Tagger, columns: Sequence[str]) -> Treebank:

@@ -188,7 +188,7 @@ class _ColumnLearner:
 
     def learn(self, name: str) -> None:
         """Learn a column, and append it to `columns`."""
-        gold = GoldColumn.of(self.bank, name)
+        gold = GoldColumn.from_bank(self.bank, name)
         earlier = [column.name for column in self.columns]
         which = name if name == LEMMA else "next" if earlier else "first"
         templates, file = read_templates(which, _TEMPLATES)
@@ -204,7 +204,7 @@ class _ColumnLearner:
         features = SequenceFeatures(templates, file, **list_feature_sources(earlier, training_lexicons))
         features.learn(self.bank._text, gold.numbers, backward=False, min_count=int(self.tagger.min_count))
         split = min(_MAX_SPLIT_COLUMNS.get(name, 0), len(earlier))
-        task = ColumnTask.of(self.bank, name, gold, self._gold_classes[:split])
+        task = ColumnTask.from_bank(self.bank, name, gold, self._gold_classes[:split])
         runs = self._train_runs(name, features, gold.numbers, task)
         self.columns.append(
             LearnedColumn(
@@ -229,7 +229,7 @@ class _ColumnLearner:
         )
         self._gold_classes.append(gold.numbers)
         if self.dev is not None:
-            self._dev_gold_classes.append(GoldColumn.of(self.dev, name).renumber(gold.names))
+            self._dev_gold_classes.append(GoldColumn.from_bank(self.dev, name).renumber(gold.names))
 
     def _train_runs(
         self, name: str, features: SequenceFeatures, gold: Numbers, task: ColumnTask
@@ -258,7 +258,7 @@ class _ColumnLearner:
         self, name: str, dev: Treebank, task: ColumnTask
     ) -> Callable[[SequenceTrainer], float]:
         """Return a function that computes the accuracy of a trainer on the dev treebank, in percent."""
-        gold = GoldColumn.of(dev, name).renumber(task.names)
+        gold = GoldColumn.from_bank(dev, name).renumber(task.names)
         classes_and_parts = task.prepare_prediction(dev, self._dev_gold_classes)
 
         def score(trainer: SequenceTrainer) -> float:

@@ -173,7 +173,7 @@ class TaggerModel(ParserModel):
             if column.name == LEMMA:
                 numbers, names = _apply_edits(bank, class_of_word, column.names)
             values.append((COLUMNS.index(column.name), numbers, names))
-        return Treebank._of(bank._text.replace_columns(sorted(values, key=lambda value: value[0])))
+        return Treebank._from_text(bank._text.replace_columns(sorted(values, key=lambda value: value[0])))
 
     def _trace_decisions(self, source: Any, tags: Any) -> Iterator[tuple[Decision, NDArray[np.int32]]]:
         from unkernel.parsing.decision_trace import trace_tags

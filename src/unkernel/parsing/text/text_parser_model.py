@@ -183,7 +183,7 @@ class TextParserModel(SavedModel):
         Document
             The parsed text; it contains every character of `text`.
         """
-        return Document._of(self._annotate_text(encode_text(text), n_jobs)._text)
+        return Document._from_text(self._annotate_text(encode_text(text), n_jobs)._text)
 
     def parse_many(self, texts: Iterable[str], *, n_jobs: int | None = None) -> Generator[Document]:
         """Parse many texts in bounded memory, whatever their number.
@@ -360,7 +360,7 @@ def check_given(given: str) -> str:
 
 
 def _read_words(conllu: bytes) -> Treebank:
-    return Treebank._of(parse_text(conllu, "conllu", name=TEXT_NAME))
+    return Treebank._from_text(parse_text(conllu, "conllu", name=TEXT_NAME))
 
 
 def _group_into_batches(texts: Iterable[str]) -> Iterator[list[bytes]]:

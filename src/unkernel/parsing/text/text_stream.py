@@ -95,7 +95,7 @@ def _parse_block(model: TextModel, name: str, skip: bool, block: _Block) -> Pars
     tokenizer = model.tokenizer if isinstance(model, TextParserModel) else model
     begins_paragraph = block.begins_paragraph or bool(skipped)
     tokens = tokenizer._tokenize(text, 1, begins_paragraph=begins_paragraph)
-    bank = Treebank._of(parse_text(tokens, "conllu"))
+    bank = Treebank._from_text(parse_text(tokens, "conllu"))
     parsed = model._annotate(bank, 1) if isinstance(model, TextParserModel) else bank
     return Parsed(parsed, skipped)
 

@@ -127,7 +127,7 @@ class Tokenizer(ModelEstimator[TreebankSource, TokenizerModel]):
         arrays |= _split_arrays(spec, splits)
         split_decisions = _SplitDecisions(spec, new_multiwords(splits.rules, arrays, splits.longest_ending))
         split, arrays["split_features"] = self._learn_splits(split_decisions, text, dev_text, learner)
-        return TokenizerModel.of(
+        return TokenizerModel.from_parts(
             arrays,
             splits.rules,
             splits.longest_ending,
@@ -143,13 +143,13 @@ class Tokenizer(ModelEstimator[TreebankSource, TokenizerModel]):
         learner: PerceptronLearner,
     ) -> tuple[CompiledClassifier | None, NDArray[np.uint64]]:
         """Return the classifier of ambiguous tokens (None if there are no such tokens), and its features."""
-        features, labels = split_decisions.of(text)
+        features, labels = split_decisions.extract(text)
         names, counts = np.unique(features, return_counts=True)
         vocabulary = names[counts >= self.min_count]
         if len(labels) == 0:
             return None, vocabulary
         rows = index_known_features(features, labels, vocabulary)
-        dev_rows = None if dev is None else index_known_features(*split_decisions.of(dev), vocabulary)
+        dev_rows = None if dev is None else index_known_features(*split_decisions.extract(dev), vocabulary)
         dev_rows = dev_rows if dev_rows is not None and len(dev_rows.labels) else None
         return learner.learn(
             "multiword tokens", rows, dev_rows, classes=_N_SPLITS, columns=len(vocabulary)
@@ -179,7 +179,7 @@ class _SplitDecisions:
     spec: TokenizerSpec
     multiwords: Multiwords
 
-    def of(self, text: GoldText) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
+    def extract(self, text: GoldText) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
         """Return the features of the ambiguous tokens, one row per token, and whether each one is split."""
         rows = split_rows(self.spec, self.multiwords, text.text, text.ends, text.boundaries)
         tokens = np.asarray(rows["tokens"])

@@ -121,7 +121,9 @@ class TokenizerModel(SavedModel):
         ValueError
             If the text contains a lone surrogate, which is not a character.
         """
-        return Treebank._of(parse_text(self._tokenize(encode_text(text), n_jobs), "conllu", name=TEXT_NAME))
+        return Treebank._from_text(
+            parse_text(self._tokenize(encode_text(text), n_jobs), "conllu", name=TEXT_NAME)
+        )
 
     def evaluate(self, source: Source | Treebank, *, n_jobs: int | None = None) -> TextResult:
         bank = read_nonempty(source)
@@ -130,7 +132,7 @@ class TokenizerModel(SavedModel):
         start = time.process_time()
         tokenized = self._tokenize(text, n_jobs)
         seconds = time.process_time() - start
-        answer = Treebank._of(parse_text(tokenized, "conllu"))
+        answer = Treebank._from_text(parse_text(tokenized, "conllu"))
         return compare_text(bank, answer, seconds=seconds, measures=SPLITTING)
 
     def _tokenize(self, text: bytes, n_jobs: int | None, *, begins_paragraph: bool = True) -> bytes:
@@ -168,10 +170,10 @@ class TokenizerModel(SavedModel):
         )
         parts = restore_classifiers(name, arrays, settings)
         rule_tuples = [tuple((word[0], word[1], word[2], word[3]) for word in rule) for rule in rules]
-        return cls.of(model_arrays, rule_tuples, longest, parts, parameters)
+        return cls.from_parts(model_arrays, rule_tuples, longest, parts, parameters)
 
     @classmethod
-    def of(
+    def from_parts(
         cls,
         arrays: Arrays,
         rules: list[Rule],

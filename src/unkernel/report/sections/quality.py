@@ -21,7 +21,7 @@ def make_quality_section(measured_models: Sequence[PredictionMeasures], of_class
         else _compare_measures(measured_models)
     ]
     if of_class is not None:
-        parts.append(paragraph(f"Precision, recall, F1 and the areas are those of class {of_class}."))
+        parts.append(paragraph(f"Precision, recall, F1 and the areas are for class {of_class}."))
     unit = measured_models[0].resampled_unit
     parts.append(
         paragraph(
