@@ -35,7 +35,7 @@ class Axes:
     y_scale: str = "log"
 
 
-def curves_of(files: Iterable[Saved]) -> Iterator[tuple[str, Axes, list[Curve]]]:
+def collect_curves(files: Iterable[Saved]) -> Iterator[tuple[str, Axes, list[Curve]]]:
     """Yield a title, axes and curves for each figure of each task whose figures are points of curves.
 
     The name of the task gives the horizontal axis: "a9a against C" has C there.

@@ -23,7 +23,7 @@ import numpy as np
 from scipy import sparse
 
 import unkernel
-from engines import TRAINED, Task, loaded
+from engines import TRAINED, Task, load_tasks
 from harness import Report, Times, main, take_turns
 from harness.processes import LeftOutError, program, run_program
 from zipf_rows import zipf_stream
@@ -105,7 +105,7 @@ def measure_pecco(report: Report, task: Task, stream: sparse.csr_matrix) -> None
 
 
 def measure(report: Report, tasks: Sequence[str]) -> None:
-    for task in loaded(report, tasks):
+    for task in load_tasks(report, tasks):
         stream = zipf_stream(task.rows, STREAM)
         fast = unkernel.compile(task.model, sample=task.rows)
         result = measure_batches(report, task, fast, stream)

@@ -27,8 +27,8 @@ from pathlib import Path
 from typing import Any
 
 from harness import Report, main
-from harness.processes import LeftOutError, result_of
-from harness.state import version_of
+from harness.processes import LeftOutError, run_in_process
+from harness.state import find_version
 from unkernel import datasets
 from unkernel.data import ChunkCorpus, read_chunks, read_conllu
 from unkernel.parsing import Chunker, compare_chunks
@@ -50,22 +50,22 @@ def corpora(task: str) -> tuple[ChunkCorpus, ChunkCorpus]:
     """Return the corpora for training and for measuring."""
     if task.startswith("names"):
         typed = task == "names by role"
-        return names_in("train", typed, ONE_IN), names_in("dev", typed)
+        return load_noun_phrases("train", typed, ONE_IN), load_noun_phrases("dev", typed)
     train, test = (read_chunks(datasets.path("conll2000", part)) for part in ("train", "test"))
-    return (train, test) if task == "conll2000" else (words_of(train), words_of(test))
+    return (train, test) if task == "conll2000" else (drop_parts_of_speech(train), drop_parts_of_speech(test))
 
 
-def words_of(corpus: ChunkCorpus) -> ChunkCorpus:
+def drop_parts_of_speech(corpus: ChunkCorpus) -> ChunkCorpus:
     return ChunkCorpus.from_words([s.words for s in corpus], tags=[s.tags for s in corpus])
 
 
-def names_in(part: str, typed: bool, step: int = 1) -> ChunkCorpus:
+def load_noun_phrases(part: str, typed: bool, step: int = 1) -> ChunkCorpus:
     sentences = read_conllu(datasets.path("en_ewt", part))[::step]
-    tags = [names_of(s.upos, s.heads, s.deprels, typed) for s in sentences]
+    tags = [make_chunk_tags(s.upos, s.heads, s.deprels, typed) for s in sentences]
     return ChunkCorpus.from_words([[w.replace(" ", "_") for w in s.forms] for s in sentences], tags=tags)
 
 
-def names_of(upos: list[str], heads: list[int], relations: list[str], typed: bool) -> list[str]:
+def make_chunk_tags(upos: list[str], heads: list[int], relations: list[str], typed: bool) -> list[str]:
     """Return tags in IOB2. The type of a run is the relation of its first word with a head outside."""
     tags: list[str] = []
     for is_name, run in groupby(range(len(upos)), lambda word: upos[word] == "PROPN"):
@@ -85,28 +85,30 @@ def shape(word: str) -> str:
     return re.sub(r"(.)\1+", r"\1", letters)
 
 
-def of_tutorial(columns: list[list[str]], i: int) -> list[str]:
+def extract_tutorial_features(columns: list[list[str]], i: int) -> list[str]:
     """Return the features of CRFsuite's tutorial, and affixes and shapes if there are only words."""
 
-    def at(column: int, offset: int) -> str:
+    def value_at(column: int, offset: int) -> str:
         place = i + offset
         return columns[column][place] if 0 <= place < len(columns[0]) else "_"
 
-    features = [f"w[{k}]={at(0, k)}" for k in range(-2, 3)]
-    features += [f"w[{k}]|w[{k + 1}]={at(0, k)}|{at(0, k + 1)}" for k in (-1, 0)]
+    features = [f"w[{k}]={value_at(0, k)}" for k in range(-2, 3)]
+    features += [f"w[{k}]|w[{k + 1}]={value_at(0, k)}|{value_at(0, k + 1)}" for k in (-1, 0)]
     if len(columns) > 1:
-        features += [f"p[{k}]={at(1, k)}" for k in range(-2, 3)]
-        features += [f"p[{k}]|p[{k + 1}]={at(1, k)}|{at(1, k + 1)}" for k in range(-2, 2)]
-        features += [f"p[{k}..]={at(1, k)}|{at(1, k + 1)}|{at(1, k + 2)}" for k in range(-2, 1)]
+        features += [f"p[{k}]={value_at(1, k)}" for k in range(-2, 3)]
+        features += [f"p[{k}]|p[{k + 1}]={value_at(1, k)}|{value_at(1, k + 1)}" for k in range(-2, 2)]
+        features += [
+            f"p[{k}..]={value_at(1, k)}|{value_at(1, k + 1)}|{value_at(1, k + 2)}" for k in range(-2, 1)
+        ]
     else:
-        lower = at(0, 0).lower()
+        lower = value_at(0, 0).lower()
         features += [f"lower={lower}", *(f"prefix{n}={lower[:n]}" for n in (2, 3))]
-        features += [f"suffix{n}[{k}]={at(0, k).lower()[-n:]}" for n in (2, 3) for k in (-1, 0, 1)]
-        features += [f"shape[{k}]={shape(at(0, k))}" for k in (-1, 0, 1)]
+        features += [f"suffix{n}[{k}]={value_at(0, k).lower()[-n:]}" for n in (2, 3) for k in (-1, 0, 1)]
+        features += [f"shape[{k}]={shape(value_at(0, k))}" for k in (-1, 0, 1)]
     return features + ["first"] * (i == 0) + ["last"] * (i + 1 == len(columns[0]))
 
 
-def of_templates(columns: list[list[str]], i: int) -> list[str]:
+def extract_template_features(columns: list[list[str]], i: int) -> list[str]:
     """Return the features of unkernel's templates except those of tags, which CRFsuite adds itself."""
     values: dict[str, Callable[[str], str]] = {"word": str, "lower": str.lower, "shape": shape}
     values |= {f"prefix{n}": lambda word, n=n: word.lower()[:n] for n in range(1, 5)}  # type: ignore[misc]
@@ -149,7 +151,10 @@ def chunker_of_ours(task: str) -> dict[str, dict[str, float]]:
 def crfsuite(task: str, made_by: str, c1: float, c2: float) -> dict[str, dict[str, float]]:
     import pycrfsuite
 
-    features: Features = {"its features": of_tutorial, "our templates": of_templates}[made_by]
+    features: Features = {
+        "its features": extract_tutorial_features,
+        "our templates": extract_template_features,
+    }[made_by]
     train, test = corpora(task)
 
     def items(sentence: Any) -> Any:
@@ -185,14 +190,14 @@ def measure(report: Report, tasks: Sequence[str]) -> None:
             calls.append(f"crfsuite({task!r}, {made_by!r}, {c1}, {c2})")
         for call in calls:
             try:
-                add(report, task, result_of("chunking", call))
+                add(report, task, run_in_process("chunking", call))
             except LeftOutError as error:
                 report.leave_out(f"{task}, {call}", error)
 
 
 def add(report: Report, task: str, actual: dict[str, dict[str, float]]) -> None:
     for name, result in actual.items():
-        version = "" if name.startswith("unkernel") else version_of("python-crfsuite")
+        version = "" if name.startswith("unkernel") else find_version("python-crfsuite")
         report.add(task, name, "F1", "F1", result["f1"], version=version)
         report.add(task, name, "training", "CPU s", result["training"], version=version)
         report.add(task, name, "tagging", "words/s", result["tokens_per_second"], version=version)

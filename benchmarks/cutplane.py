@@ -50,7 +50,7 @@ from unkernel._core import (
     train_dual,
 )
 from unkernel.cutplane.options import DualOptions, LoopOptions
-from zipf_rows import ranks_of, zipf_rows
+from zipf_rows import make_ranks, zipf_rows
 
 GAPS = (1e-2, 1e-3)
 OURS = (0.1, 0.05, 0.03, 0.02, 0.01, 0.007, 0.005, 0.003, 0.002, 0.001)
@@ -104,7 +104,7 @@ class Packed:
         return Run(seconds, weights)
 
 
-def by_dual(rows: PackedRows, task: Linear, tol: float, epochs: int = 1000) -> dict:
+def train_by_dual(rows: PackedRows, task: Linear, tol: float, epochs: int = 1000) -> dict:
     return train_dual(
         DualOptions(tolerance=tol, max_epochs=epochs, seed=1, threads=1),
         rows=rows, intercept=0.0, squared=False, signed_costs=task.C * task.labels, duals=np.empty(0),
@@ -112,7 +112,7 @@ def by_dual(rows: PackedRows, task: Linear, tol: float, epochs: int = 1000) -> d
     )  # fmt: skip
 
 
-def by_cuts(rows: PackedRows, oracle: Any, C: float, tol: float) -> dict:
+def train_by_cuts(rows: PackedRows, oracle: Any, C: float, tol: float) -> dict:
     return minimise(
         LoopOptions(C=C, tolerance=tol, max_rounds=5000, threads=1),
         rows=rows, oracle=oracle, intercept=0.0, bundle=Bundle(rows.features, 200, of_rows=False),
@@ -242,13 +242,13 @@ def measure_linear(report: Report, name: str, rivals: Rivals) -> None:
     task = Linear(name, *rows(), cost)
     task.X.sort_indices()
     packed = Packed.from_csr(task.X)
-    long_run = by_dual(packed.rows, task, 1e-6, epochs=20000)
+    long_run = train_by_dual(packed.rows, task, 1e-6, epochs=20000)
     oracle = margin_oracle(task.labels, squared=False)
     runs: dict[str, tuple[Sequence[float], Callable[[float], Run]]] = {
-        "unkernel, dual": (OURS, lambda tol: packed.run(lambda rows: by_dual(rows, task, tol))),
+        "unkernel, dual": (OURS, lambda tol: packed.run(lambda rows: train_by_dual(rows, task, tol))),
         "unkernel, cutting planes": (
             OURS,
-            lambda tol: packed.run(lambda rows: by_cuts(rows, oracle, task.C, tol)),
+            lambda tol: packed.run(lambda rows: train_by_cuts(rows, oracle, task.C, tol)),
         ),
         "LIBLINEAR -s 3": (LIBLINEAR, liblinear_runs(task)),
         "libocas": (CERTIFIED, partial(rivals.run, "libocas", task)),
@@ -268,14 +268,14 @@ def measure_linear(report: Report, name: str, rivals: Rivals) -> None:
 def measure_fits(report: Report, task: Linear) -> None:
     """Measure the time from a scipy matrix to weights, at each contender's default tolerance."""
 
-    def by_liblinear() -> None:
+    def train_by_liblinear() -> None:
         from liblinear.liblinear import problem
         from liblinear.liblinearutil import train
 
         train(problem(task.labels, task.X), f"-s 3 -c {task.C} -q")
 
     ours = CuttingPlaneSVC(task.C, solver="dual", fit_intercept=False)
-    fits = {"unkernel, dual": lambda: ours.fit(task.X, task.labels), "LIBLINEAR -s 3": by_liblinear}
+    fits = {"unkernel, dual": lambda: ours.fit(task.X, task.labels), "LIBLINEAR -s 3": train_by_liblinear}
     for name, times in take_turns(fits, 3 if report.quick else 7).items():
         report.add(task.name, name, "whole fit", "CPU s", times)
 
@@ -291,8 +291,8 @@ def measure_rows(report: Report, name: str) -> None:
     store = Packed.from_csr(task.X).rows
     oracle = margin_oracle(task.labels, squared=False)
     solvers = {
-        "unkernel, cutting planes": lambda: by_cuts(store, oracle, task.C, 1e-3),
-        "unkernel, dual": lambda: by_dual(store, task, 1e-3),
+        "unkernel, cutting planes": lambda: train_by_cuts(store, oracle, task.C, 1e-3),
+        "unkernel, dual": lambda: train_by_dual(store, task, 1e-3),
     }
     rounds = [{who: timed(solve) for who, solve in solvers.items()} for _ in range(2 if report.quick else 3)]
     for who in solvers:
@@ -355,7 +355,7 @@ def rated_rows() -> tuple[Any, ...]:
 
 def ranked_zipf_rows(count: int, ranks: int) -> tuple[Any, ...]:
     X, target = zipf_rows(count)
-    return X, ranks_of(target, ranks), 1e4
+    return X, make_ranks(target, ranks), 1e4
 
 
 RANKING: dict[str, Callable[[], tuple[Any, ...]]] = {
@@ -376,11 +376,11 @@ def measure_ranking(report: Report, name: str, rivals: Rivals) -> None:
     packed = Packed.from_csr(task.X)
     C = task.joachims_c / len(task.labels)
     exact = ordinal_oracle(**task.arguments(), accuracy=0.0)
-    optimum = by_cuts(packed.rows, ordinal_oracle(**task.arguments(), accuracy=1e-6), C, 1e-4)["bound"]
+    optimum = train_by_cuts(packed.rows, ordinal_oracle(**task.arguments(), accuracy=1e-6), C, 1e-4)["bound"]
 
     def ours(tol: float) -> Run:
         oracle = ordinal_oracle(**task.arguments(), accuracy=tol / 20)
-        return packed.run(lambda rows: by_cuts(rows, oracle, C, tol))
+        return packed.run(lambda rows: train_by_cuts(rows, oracle, C, tol))
 
     def with_exact_risk(ladder: Sequence[float], run: Callable[[float], Run]) -> Contender:
         return Contender(ladder, run, partial(task.objective, exact), optimum)
@@ -421,7 +421,7 @@ def measure_quality(report: Report, name: str) -> None:
     dataset, transform = QUALITY[name]
     train, test = (datasets.load(dataset, part) for part in ("train", "test"))
     X = transform.fit_transform(train.X)
-    best, C = max((cross_validated(X, train.y, train.qid, C), C) for C in (0.1, 0.3, 1.0, 3.0, 10.0, 30.0))
+    best, C = max((cross_validate(X, train.y, train.qid, C), C) for C in (0.1, 0.3, 1.0, 3.0, 10.0, 30.0))
     ranker = RankSVM(C=C).fit(X, train.y, qid=train.qid)
     error = 1 - ranker.score(transform.transform(test.X), test.y, test.qid)
     report.add(name, "unkernel", "C", "", C)
@@ -429,7 +429,7 @@ def measure_quality(report: Report, name: str) -> None:
     report.add(name, "unkernel", "test error", "% of pairs wrong", 100 * error)
 
 
-def cross_validated(X: Any, y: np.ndarray, qid: np.ndarray | None, C: float) -> float:
+def cross_validate(X: Any, y: np.ndarray, qid: np.ndarray | None, C: float) -> float:
     folds = KFold(5, shuffle=True, random_state=0) if qid is None else GroupKFold(5)
     scores = []
     for train, test in folds.split(X, y, qid):

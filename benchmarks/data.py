@@ -15,7 +15,7 @@ from pathlib import Path
 from sklearn.datasets import load_svmlight_file
 
 from harness import Report, main, take_turns
-from harness.state import version_of
+from harness.state import find_version
 from unkernel.data import datasets, read_svmlight
 from unkernel.data.files import read_blocks
 
@@ -51,7 +51,7 @@ def measure_one(report: Report, name: str, folder: Path) -> None:
     )
     task = f"{name}, {uncompressed.stat().st_size / 1e6:.1f} MB"
     for contender, seconds in times.items():
-        version = version_of("scikit-learn") if contender == "scikit-learn" else ""
+        version = find_version("scikit-learn") if contender == "scikit-learn" else ""
         report.add(task, contender, "time", "CPU s", seconds, version=version)
 
 

@@ -22,7 +22,7 @@ from sklearn.svm import SVC
 
 import unkernel
 from harness import Report, main, take_turns
-from harness.state import version_of
+from harness.state import find_version
 from unkernel import PolySVC
 
 ROWS = 200
@@ -62,7 +62,7 @@ def measure_machine(report: Report, task: str, svc: SVC, rows: np.ndarray) -> No
     )
     note = f"{len(svc.support_vectors_):,} support vectors"
     for contender, batch, single in (("unkernel", "batch", "single"), ("SVC", "peer", "single of peer")):
-        version = version_of("scikit-learn") if contender == "SVC" else ""
+        version = find_version("scikit-learn") if contender == "SVC" else ""
         for figure, name, count in (("of a batch", batch, ROWS), ("alone", single, SINGLE)):
             per_row = times[name].scaled(1e6 / count)
             report.add(task, contender, figure, "CPU µs per row", per_row, version=version, note=note)
@@ -88,12 +88,12 @@ def one_row() -> dict[str, Callable[[], Any]]:
 def measure_one_row(report: Report, task: str) -> None:
     calls = 500
 
-    def repeated(ask: Callable[[], Any]) -> Callable[[], Any]:
+    def repeat_calls(ask: Callable[[], Any]) -> Callable[[], Any]:
         return lambda: [ask() for _ in range(calls)]
 
-    contenders = {name: repeated(ask) for name, ask in one_row().items()}
+    contenders = {name: repeat_calls(ask) for name, ask in one_row().items()}
     for name, times in take_turns(contenders, 3 if report.quick else 9).items():
-        version = version_of("scikit-learn") if name == "SVC" else ""
+        version = find_version("scikit-learn") if name == "SVC" else ""
         report.add(task, name, "predict", "CPU µs", times.scaled(1e6 / calls), version=version)
 
 

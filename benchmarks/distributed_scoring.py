@@ -57,7 +57,7 @@ def people(rows: int, seed: int) -> pd.DataFrame:
     )
 
 
-def model_of_people(path: Path) -> Any:
+def make_people_model(path: Path) -> Any:
     frame = people(20_000, seed=10**6)
     score = frame["age"] / 30 + (frame["job"] == "pilot") * (frame["hours"] > 40) * 3 + frame["gain"] / 30_000
     learner = make_pipeline(unkernel.RecordEncoder(), unkernel.PolySVC(C=0.1))
@@ -65,7 +65,7 @@ def model_of_people(path: Path) -> Any:
     return unkernel.load(path)
 
 
-def model_of_rows(path: Path) -> Any:
+def make_rows_model(path: Path) -> Any:
     X = (np.random.default_rng(0).random((5_000, COLUMNS)) < 0.3).astype(float)
     unkernel.compile(unkernel.PolySVC().fit(X, X[:, 0] * X[:, 1] + X[:, 2] > 0.5)).save(path)
     return unkernel.load(path)
@@ -143,7 +143,7 @@ def scoring_array(folder: Path, rows: int) -> Scoring:
     """Return a run on an array whose chunks the workers make themselves; that is part of the work."""
     import dask.array as da
 
-    fast = model_of_rows(folder / "rows.uk")
+    fast = make_rows_model(folder / "rows.uk")
 
     def score(client: Client) -> Any:
         X = da.random.default_rng(0).random((rows, COLUMNS), chunks=(rows // CHUNKS, COLUMNS)) < 0.3
@@ -165,7 +165,7 @@ def measure(report: Report, tasks: Sequence[str]) -> None:
     rows = 1_600_000 if report.quick else 16_000_000
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        model_of_people(folder / "people.uk")
+        make_people_model(folder / "people.uk")
         write_files(folder, rows, tasks)
         works = {
             "CSV files": scoring_files(folder, "csv"),

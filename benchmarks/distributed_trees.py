@@ -26,7 +26,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from harness import Report, main
 from tree import DECAY, C
-from tree_tasks import file_of
+from tree_tasks import find_file
 from unkernel import TreeSVC, read_trees
 from unkernel.distributed import DaskTreeSVC
 from unkernel.distributed.tree.shards import ClusterTrees
@@ -52,7 +52,7 @@ TASKS: dict[str, tuple[str, dict[str, Any]]] = {
 
 def divide_files(task: str) -> list[Path]:
     """Return files that divide the examples of a task, neighbours together."""
-    file = file_of(task)
+    file = find_file(task)
     parts = [file.with_suffix(f".{number}-of-{FILES}.dat") for number in range(FILES)]
     if not all(part.exists() for part in parts):
         lines = file.read_text(encoding="utf-8").splitlines(keepends=True)
@@ -162,7 +162,7 @@ def smallest(runs: list[Figures], figure: str, rounds: int) -> float:
 
 def add_differences(report: Report, name: str, ours: Any, task: str, options: dict[str, Any]) -> None:
     """Report the differences from the model of one machine."""
-    examples = read_trees(file_of(task), format="lines")
+    examples = read_trees(find_file(task), format="lines")
     theirs = TreeSVC(decay=DECAY, C=C, random_state=0, **options)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)

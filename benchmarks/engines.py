@@ -83,7 +83,7 @@ def train_libsvm(path: Path, X: sparse.csr_matrix, y: np.ndarray, options: str) 
     svm_save_model(str(path), svm_train(y, X, options))
 
 
-def compiled(report: Report, task: Task) -> dict[str, Any]:
+def compile_engines(report: Report, task: Task) -> dict[str, Any]:
     """Return a classifier for each engine that supports the model."""
     result = {}
     for engine in ENGINES:
@@ -175,7 +175,7 @@ def measure_single_rows(report: Report, task: Task, fast: Any) -> None:
         "unkernel, score_one(array)": (lambda: [fast.score_one(row) for row in rows], len(rows)),
         "unkernel, the same rows as a batch": (lambda: fast.score_csr(batch, 1), len(rows)),
     }
-    for name, estimator in fitted(task).items() if task.train is not None else ():
+    for name, estimator in fit_baselines(task).items() if task.train is not None else ():
         singles = [task.rows[k] for k in range(100)]
         ids, classifier = [row.indices.tolist() for row in singles], unkernel.compile(estimator)
         works[f"unkernel, {name} compiled, score_one"] = (
@@ -192,7 +192,7 @@ def measure_single_rows(report: Report, task: Task, fast: Any) -> None:
         report.add(f"{task.name}, one row", name, "time", "CPU µs", per_row)
 
 
-def fitted(task: Task, count: int = 5000) -> dict[str, Any]:
+def fit_baselines(task: Task, count: int = 5000) -> dict[str, Any]:
     from sklearn.svm import SVC, LinearSVC
 
     X, y = (part[:count] for part in task.train)
@@ -203,7 +203,7 @@ def fitted(task: Task, count: int = 5000) -> dict[str, Any]:
     }
 
 
-def loaded(report: Report, tasks: Sequence[str]) -> Iterator[Task]:
+def load_tasks(report: Report, tasks: Sequence[str]) -> Iterator[Task]:
     """Yield the tasks whose data and trainers are installed."""
     for name in tasks:
         try:
@@ -213,8 +213,8 @@ def loaded(report: Report, tasks: Sequence[str]) -> Iterator[Task]:
 
 
 def measure(report: Report, tasks: Sequence[str]) -> None:
-    for task in loaded(report, tasks):
-        engines = compiled(report, task)
+    for task in load_tasks(report, tasks):
+        engines = compile_engines(report, task)
         check(task, engines)
         measure_batches(report, task, engines)
         with tempfile.TemporaryDirectory() as folder:

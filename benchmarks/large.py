@@ -24,8 +24,8 @@ import numpy as np
 from scipy import sparse
 
 from harness import Report, main, timed
-from harness.processes import LeftOutError, peak_megabytes, program, result_of
-from harness.state import version_of
+from harness.processes import LeftOutError, peak_megabytes, program, run_in_process
+from harness.state import find_version
 from poly_tasks import expand, primal
 from unkernel import PolySVC, compile, datasets, read_model
 
@@ -105,7 +105,7 @@ def liblinear() -> dict:
         "peak": peak_megabytes(),
         "objective": primal(w, X, rows.y, COSTS[2]),
         "accuracy": 100 * float(np.mean((X_test @ w > 0) == (test.y > 0))),
-        "version": version_of("liblinear-official"),
+        "version": find_version("liblinear-official"),
     }
 
 
@@ -116,7 +116,7 @@ def measure(report: Report, tasks: Sequence[str]) -> None:
                 report.leave_out(f"{task}, {contender}", "it takes two minutes and 13 GB")
                 continue
             try:
-                result = result_of("large", call)
+                result = run_in_process("large", call)
             except LeftOutError as reason:
                 report.leave_out(f"{task}, {contender}", reason)
                 continue

@@ -40,7 +40,7 @@ def passes(store: RowStore) -> dict[str, Any]:
     }
 
 
-def trained(file: Path, memory: str) -> dict[str, Any]:
+def train_in_process(file: Path, memory: str) -> dict[str, Any]:
     places = [str(file), "-o", str(file.with_suffix(".uk"))]
     program = [sys.executable, "-m", "unkernel", "train", "linear", *places, "--force"]
     options = ["--out-of-core", "--memory", memory, "--C", "0.003", "--jobs", str(JOBS)]
@@ -51,7 +51,7 @@ def trained(file: Path, memory: str) -> dict[str, Any]:
 
 def measure_training(report: Report, task: str, file: Path, memory: str) -> None:
     for run in ("unkernel, packing first", "unkernel, packed"):
-        result = trained(file, memory)
+        result = train_in_process(file, memory)
         report.add(task, run, "training", "wall s", result["wall"])
         report.add(task, run, "rows", "number", result["rows"])
         report.add(task, run, "passes", "number", result["passes"])

@@ -22,7 +22,7 @@ from itertools import islice
 from pathlib import Path
 from textwrap import dedent
 
-from harness.report import HEADLINE_MACHINE, Figure, Saved, digits, number, saved
+from harness.report import HEADLINE_MACHINE, Figure, Saved, digits, number, read_saved
 from harness.state import ROOT, State
 from summary import lines
 
@@ -157,7 +157,7 @@ def subject_page(name: str, files: Iterable[Saved]) -> str:
     }
     parts = [f"# {title}", f"{about[0].upper()}{about[1:]}. {HOW_TO_READ}"]
     for benchmark, of_machines in by_benchmark.items():
-        heading, words = words_of(benchmark)
+        heading, words = split_docstring(benchmark)
         parts.append(f"## {heading}\n\n{words}".strip())
         parts += [chapter(file, alone=len(of_machines) == 1) for file in of_machines] or [
             "*Not measured yet.*"
@@ -188,16 +188,16 @@ def anchor(title: str) -> str:
     return re.sub(r"\s+", "-", re.sub(r"[^\w\- ]", "", title.lower()).strip())
 
 
-def words_of(benchmark: str) -> tuple[str, str]:
+def split_docstring(benchmark: str) -> tuple[str, str]:
     """Return the title and the text of a benchmark: its docstring up to the first colon, and the rest."""
     text = ast.get_docstring(ast.parse((FOLDER / f"{benchmark}.py").read_text(encoding="utf-8"))) or benchmark
     line, _, body = text.partition("\n")
     title, _, subtitle = line.rstrip(".").partition(": ")
     about = f"{subtitle[0].upper()}{subtitle[1:]}.\n\n" if subtitle else ""
-    return title, about + fenced(body.strip("\n"))
+    return title, about + fence_examples(body.strip("\n"))
 
 
-def fenced(text: str) -> str:
+def fence_examples(text: str) -> str:
     """Return a text with fences around its indented lines; Markdown would add them to a list before them."""
     return re.sub(
         r"(?:^ {4}.*(?:\n|$))+", lambda lines: f"```sh\n{dedent(lines[0]).rstrip()}\n```\n", text, flags=re.M
@@ -207,10 +207,10 @@ def fenced(text: str) -> str:
 def chapter(file: Saved, *, alone: bool) -> str:
     heading = [] if alone else [f"### {anchor(file.benchmark)}: {file.state.machine}"]
     tables = [table(figures) for figures in group_by_columns(file.figures)]
-    return "\n\n".join([*heading, state_of(file.state), *tables, *list_missing(file.left_out)])
+    return "\n\n".join([*heading, describe_state(file.state), *tables, *list_missing(file.left_out)])
 
 
-def state_of(state: State) -> str:
+def describe_state(state: State) -> str:
     """Return date, commit and load of a measurement as text."""
     quick_note = "; short version (`make bench QUICK=1`)" if state.quick else ""
     return (
@@ -251,7 +251,7 @@ def table(figures: Sequence[Figure]) -> str:
     ):
         row = [cells.get((task, contender, at, *column)) for column in columns]
         version = next((figure.version for figure in row if figure and figure.version), "")
-        name = f"**{contender}**" if contender.startswith("unkernel") else with_version(contender, version)
+        name = f"**{contender}**" if contender.startswith("unkernel") else append_version(contender, version)
         name += "" if at is None else f" at {number(at)}"
         cell_texts = [
             cell(figure, ours(cells, task, column)) for figure, column in zip(row, columns, strict=True)
@@ -261,7 +261,7 @@ def table(figures: Sequence[Figure]) -> str:
     return "\n".join(lines)
 
 
-def with_version(contender: str, version: str) -> str:
+def append_version(contender: str, version: str) -> str:
     return f"{contender} ({version})" if version else contender
 
 
@@ -295,7 +295,7 @@ def documents() -> list[Path]:
     return [ROOT / "README.md", *(page for page in pages if page.parent != PAGES)]
 
 
-def with_results(text: str, files: Sequence[Saved]) -> str:
+def insert_results(text: str, files: Sequence[Saved]) -> str:
     """Return a document with tables of the current figures."""
 
     def block(actual: re.Match[str]) -> str:
@@ -326,12 +326,12 @@ def excerpt(benchmark: str, tasks: Sequence[str], files: Sequence[Saved]) -> str
 
 def written() -> dict[Path, str]:
     """Return the current text of all generated files, by path."""
-    files = list(saved())
+    files = list(read_saved())
     texts = {path: path.read_text(encoding="utf-8") for path in documents()}
     return (
         {PAGE: overview(files)}
         | {PAGES / f"{name}.md": subject_page(name, files) for name in SUBJECTS}
-        | {path: with_results(text, files) for path, text in texts.items() if BLOCK.search(text)}
+        | {path: insert_results(text, files) for path, text in texts.items() if BLOCK.search(text)}
     )
 
 
@@ -347,9 +347,9 @@ def main() -> int:
     parser.add_argument("--figures", type=Path, metavar="FOLDER", help="draw the curves there, too")
     options = parser.parse_args()
     if options.figures:
-        from _plots import curves_of, draw
+        from _plots import collect_curves, draw
 
-        for title, axes, curves in curves_of(saved()):
+        for title, axes, curves in collect_curves(read_saved()):
             draw(options.figures / f"{anchor(title)}.svg", title, axes, curves)
     if options.check:
         outdated = [

@@ -19,9 +19,9 @@ from scipy import sparse
 from sklearn.svm import SVC
 
 from harness import Report, Times, cpu_seconds, take_turns
-from harness.state import version_of
+from harness.state import find_version
 from papers import Paper
-from parsing_chang import beside_libsvm, fit_as_in_the_paper
+from parsing_chang import compare_with_libsvm, fit_as_in_the_paper
 from parsing_tools import corpus
 from unkernel import CuttingPlaneSVC, PolySVC, compile, datasets
 
@@ -92,12 +92,12 @@ def table_2(report: Report) -> None:
     covtype differs, because it has fewer rows.
     """
     for name, _, (X, _), _ in problems(report):
-        for figure, ours, printed in zip(SIZES, sizes_of(X), PRINTED_SIZES[name], strict=True):
+        for figure, ours, printed in zip(SIZES, measure_sizes(X), PRINTED_SIZES[name], strict=True):
             report.add(f"table 2, {name}", "unkernel", figure, "", ours)
             report.add(f"table 2, {name}", "paper", figure, "", printed)
 
 
-def sizes_of(X: sparse.csr_matrix) -> tuple[float, ...]:
+def measure_sizes(X: sparse.csr_matrix) -> tuple[float, ...]:
     present = np.diff(X.indptr).astype(float)
     n = int(np.flatnonzero(X.getnnz(axis=0)).max()) + 1
     pairs = sparse.csr_matrix(X != 0, dtype=np.int32)
@@ -162,7 +162,7 @@ def table_4(report: Report) -> None:
             rbf = SVC(C=C, gamma=gamma, cache_size=1000)
             spent = trained(report, rbf, X, y, 1)
             accuracy = 100 * rbf.score(X_test[:KERNEL_ROWS], y_test[:KERNEL_ROWS])
-            version = version_of("scikit-learn")
+            version = find_version("scikit-learn")
             add_learner(report, f"table 4, {name}", "SVC, RBF", spent, accuracy, version=version)
         add_learner(report, f"table 4, {name}", "paper, LIBSVM, RBF", *PRINTED_RBF[name])
 
@@ -184,7 +184,7 @@ def table_5(report: Report) -> None:
                 svc, spent = libsvm(name)
                 accuracy = 100 * svc.score(X_test[:KERNEL_ROWS], y_test[:KERNEL_ROWS])
                 add_learner(
-                    report, f"table 5, {name}", "SVC", spent, accuracy, version=version_of("scikit-learn")
+                    report, f"table 5, {name}", "SVC", spent, accuracy, version=find_version("scikit-learn")
                 )
             report.add(f"table 5, {name}", "paper, LIBSVM", "training", "CPU s", PRINTED_LIBSVM[name])
 
@@ -223,7 +223,7 @@ def table_6(report: Report) -> None:
             if not report.quick:
                 svc, rows = libsvm(name)[0], X_test[:KERNEL_ROWS]
                 spent = cpu_seconds(lambda svc=svc, rows=rows: svc.decision_function(rows))
-                version = version_of("scikit-learn")
+                version = find_version("scikit-learn")
                 report.add(
                     task, "SVC", "degree 2", "µs per row", 1e6 * spent / rows.shape[0], version=version
                 )
@@ -296,7 +296,7 @@ def table_10(report: Report) -> None:
             report.add("table 10, parsing", contender, figure, unit, value)
     if not report.quick:
         task = "table 10, 1,000 sentences beside LIBSVM"
-        beside_libsvm(report, task, corpus("en_ewt", sentences=1000), test)
+        compare_with_libsvm(report, task, corpus("en_ewt", sentences=1000), test)
 
 
 WORK: dict[str, Callable[[Report], None]] = {

@@ -16,7 +16,7 @@ import numpy as np
 from _plots import Axes
 from engines import load_task
 from harness import Report, Times, cpu_seconds
-from harness.state import version_of
+from harness.state import find_version
 from papers import Paper
 from unkernel import compile
 
@@ -54,7 +54,7 @@ def table_1(report: Report) -> None:
         "table 1, decisions", f"unkernel, auto ({fast.engine})", "time", "CPU µs",
         microseconds(report, fast, task.rows),
     )  # fmt: skip
-    version = version_of("libsvm-official")
+    version = find_version("libsvm-official")
     report.add("table 1, decisions", "LIBSVM", "memory", "MB", 16e-6 * vectors.nnz, version=version)
     report.add("table 1, decisions", "LIBSVM", "time", "CPU µs", libsvm_microseconds(task), version=version)
     for contender, megabytes, sentences in (("paper, splitSVM", 750, 53), ("paper, LIBSVM", 240, 1.73)):

@@ -42,13 +42,13 @@ class Problem:
 
 
 def problems(report: Report) -> Iterator[tuple[str, Problem]]:
-    yield "covtype 1", of_data("covtype68k", 1e6, lambda y: y == 1)
-    yield "a9a", of_data("a9a", 1628.0, lambda y: y > 0)
+    yield "covtype 1", load_problem("covtype68k", 1e6, lambda y: y == 1)
+    yield "a9a", load_problem("a9a", 1628.0, lambda y: y > 0)
     if not report.quick:
-        yield "imdb", of_data("imdb", 7500.0, lambda y: y >= 7, normalised=True)
+        yield "imdb", load_problem("imdb", 7500.0, lambda y: y >= 7, normalised=True)
 
 
-def of_data(name: str, C: float, positive: Callable[[Any], Any], *, normalised: bool = False) -> Problem:
+def load_problem(name: str, C: float, positive: Callable[[Any], Any], *, normalised: bool = False) -> Problem:
     train, test = datasets.load(name), datasets.load(name, "test")
     order = np.random.default_rng(0).permutation(train.X.shape[0])
     width = train.X.shape[1]

@@ -20,7 +20,7 @@ from harness import Report, Times, cpu_seconds
 from papers import Paper
 from tree import DECAY, METHODS, QUESTIONS, C, SampledProblem, usvm_within
 from tree_contenders import quality
-from tree_tasks import file_of
+from tree_tasks import find_file
 from unkernel import TreeSVC, load, read_trees
 
 USVM_SECONDS = 60.0
@@ -40,8 +40,8 @@ PRINTED_ANSWERS = {
 }  # fmt: skip
 
 
-def problem_of(thousands: int) -> SampledProblem:
-    data = read_trees(file_of(f"boundaries-{thousands}k"), format="lines")
+def make_problem(thousands: int) -> SampledProblem:
+    data = read_trees(find_file(f"boundaries-{thousands}k"), format="lines")
     return SampledProblem.from_forest(data.X, data.y)
 
 
@@ -53,7 +53,7 @@ def table_1(report: Report) -> None:
     finishes within a minute; the times of the others are for the same rounds. Their ratios can be compared
     with those of the paper, whose times are for 300 rounds. The last line is our time for all 300.
     """
-    problem = problem_of(10 if report.quick else 100)
+    problem = make_problem(10 if report.quick else 100)
     for size, printed in PRINTED_TRAINING.items():
         if report.quick and size > 1000:
             break
@@ -73,13 +73,13 @@ def table_1_right(report: Report) -> None:
 
     Our models are trained by the exact solver. As in the paper, the examples are read before (into a Forest).
     """
-    test = read_trees(file_of("boundaries-10k", "test"), format="lines")
+    test = read_trees(find_file("boundaries-10k", "test"), format="lines")
     for thousands, (vectors, *seconds) in PRINTED_ANSWERS.items():
         if report.quick and thousands > 10:
             break
         task = f"table 1 right, {thousands},000 examples"
-        train = read_trees(file_of(f"boundaries-{thousands}k"), format="lines")
-        path = file_of(f"boundaries-{thousands}k").with_suffix(".uk")
+        train = read_trees(find_file(f"boundaries-{thousands}k"), format="lines")
+        path = find_file(f"boundaries-{thousands}k").with_suffix(".uk")
         svc = TreeSVC(decay=DECAY, C=C, n_jobs=1).fit(train.X, train.y)
         svc.save(path)
         fast = load(path)
@@ -134,7 +134,7 @@ def measure_answers(
     question: str, j: int, options: dict[str, Any], *, held_out: bool = False
 ) -> dict[str, float]:
     """Return the quality of a machine on the test questions, or on some of the training questions."""
-    train, test = (read_trees(file_of("trec", split), format="lines") for split in ("train", "test"))
+    train, test = (read_trees(find_file("trec", split), format="lines") for split in ("train", "test"))
     X, y, X_test, y_test = train.X, train.y == question, test.X, test.y == question
     if held_out:
         X_test, y_test = X[::HELD_OUT], y[::HELD_OUT]
@@ -159,7 +159,7 @@ def figure_2(report: Report) -> None:
     figures has two processors, and other programs ran on it. The examples are 50,000 boundaries instead of
     answers of Yahoo.
     """
-    problem = problem_of(10 if report.quick else 50)
+    problem = make_problem(10 if report.quick else 50)
     for size in (100, 250, 500, 1000):
         for method in ("SDAG", "SDAG+", "unkernel"):
             best = {

@@ -43,14 +43,14 @@ ALL_PREFIXES = (1 << 31) - 1  # as many nodes as a trie can have
 
 
 @cache
-def task_of(degree: int) -> Task:
+def load_degree(degree: int) -> Task:
     return load_task(f"bunsetsu-d{degree}")
 
 
 @cache
 def log_linear(degree: int) -> Task:
     """Return an l1-regularised log-linear model, trained on some of the training decisions."""
-    task = task_of(1)
+    task = load_degree(1)
     path = CACHE / f"bunsetsu-l1-d{degree}.uk"
     if not path.exists():
         print(f"training {path.stem}, once ...", flush=True)
@@ -75,7 +75,7 @@ def has_vectors(task: Task) -> bool:
     return hasattr(task.model, "n_support")
 
 
-def engine_of(task: Task) -> str:
+def choose_engine(task: Task) -> str:
     """Return the engine of a model: "split" for support vectors, or the engine of its weights."""
     return "split" if has_vectors(task) else "auto"
 
@@ -98,10 +98,10 @@ def setting(name: str) -> Setting:
     """Return the setting of a model, given its name in the paper, such as "SVM-HKE, degree 3, 0.001"."""
     kind, degree, *threshold = name.split(", ")
     number = int(degree.removeprefix("degree "))
-    task = log_linear(number) if kind == "l1-LLM" else task_of(number)
+    task = log_linear(number) if kind == "l1-LLM" else load_degree(number)
     if threshold:
         return Setting(task, "pruned", {"threshold": float(threshold[0])})
-    return Setting(task, engine_of(task))
+    return Setting(task, choose_engine(task))
 
 
 @dataclasses.dataclass
@@ -115,7 +115,7 @@ class Measured:
 _MEASURED: dict[str, Measured] = {}
 
 
-def measured(report: Report, name: str) -> Measured:
+def measure_model(report: Report, name: str) -> Measured:
     """Return the times of a model, which is measured once for all tables and figures."""
     if name not in _MEASURED:
         model = setting(name)
@@ -155,7 +155,7 @@ def table_2(report: Report) -> None:
         lengths = np.diff(task.rows.indptr)
         degree = int(name[-1])
         active = float(np.mean([sum(comb(int(n), k) for k in range(1, degree + 1)) for n in lengths]))
-        fast = unkernel.compile(task.model, engine_of(task), measure=False, memory=MEMORY)
+        fast = unkernel.compile(task.model, choose_engine(task), measure=False, memory=MEMORY)
         accuracy = 100 * float(np.mean(fast.predict(task.rows) == task.labels))
         weights = task.model.n_support if has_vectors(task) else task.model.n_conjunctions
         kind = "support vectors" if has_vectors(task) else "weights"
@@ -171,7 +171,7 @@ def table_2(report: Report) -> None:
 
 def models(report: Report) -> Iterator[tuple[str, Task]]:
     for degree in (1, 2) if report.quick else (1, 2, 3):
-        yield f"SVM-KE, degree {degree}", task_of(degree)
+        yield f"SVM-KE, degree {degree}", load_degree(degree)
     for degree in (1,) if report.quick else (1, 2):
         yield f"l1-LLM, degree {degree}", log_linear(degree)
 
@@ -199,7 +199,7 @@ def add_printed(report: Report, task: str, name: str) -> None:
 
 
 def add_times(report: Report, table: str, name: str) -> None:
-    result = measured(report, name)
+    result = measure_model(report, name)
     report.add(f"{table}, {name}", "unkernel", "no trie", "µs", result.plain)
     for figure, fraction in TRIES.items():
         report.add(f"{table}, {name}", "unkernel", figure, "µs", result.tries[fraction][1])
@@ -208,10 +208,10 @@ def add_times(report: Report, table: str, name: str) -> None:
 
 def add_auto(report: Report, degrees: Sequence[int]) -> None:
     """Measure the tables that `compile` finds to be the fastest; all degrees take turns."""
-    rows = task_of(1).rows[: ANSWERED[report.quick]]
+    rows = load_degree(1).rows[: ANSWERED[report.quick]]
     works: dict[str, Callable[[], Any]] = {}
     for degree in degrees:
-        task = task_of(degree)
+        task = load_degree(degree)
         sample = task.source[:: max(task.source.shape[0] // MEASURED_ON, 1)]
         fast = unkernel.compile(task.model, memory=MEMORY, sample=sample)
         works[f"SVM-KE, degree {degree}"] = lambda fast=fast: fast.score_csr(rows, 1)
@@ -236,7 +236,7 @@ def table_3(report: Report) -> None:
     """
     degrees = (1, 2) if report.quick else (1, 2, 3)
     for degree in degrees:
-        name, task = f"SVM-KE, degree {degree}", task_of(degree)
+        name, task = f"SVM-KE, degree {degree}", load_degree(degree)
         if has_vectors(task):
             index = unkernel.compile(task.model, "inverted", measure=False)
             report.add(
@@ -263,7 +263,7 @@ def table_4(report: Report) -> None:
 
 def curve(report: Report, figure: str, name: str, label: str = "") -> None:
     """Measure the time against the size of the trie, which keeps the nodes of the highest utility."""
-    tries = measured(report, name).tries
+    tries = measure_model(report, name).tries
     for fraction in QUICK_FRACTIONS if report.quick else FRACTIONS:
         megabytes, times = tries[fraction]
         report.add(figure, label or name, "time", "µs", times, at=megabytes)

@@ -66,11 +66,11 @@ class Paper:
 # --- The pages -----------------------------------------------------------------------------------------
 
 
-def text_of(paper: Paper, saved: Saved, name: str) -> str:
+def make_page_part(paper: Paper, saved: Saved, name: str) -> str:
     """Return the generated part of a page, and draw curves into files next to the page."""
     parts = [
         "## Its tables and figures, measured again",
-        f"{page.machine(saved.state)}. {page.state_of(saved.state)}",
+        f"{page.machine(saved.state)}. {page.describe_state(saved.state)}",
     ]
     for task, redraw in paper.work.items():
         figures = [figure for figure in saved.figures if figure.task.split(",")[0] == task]
@@ -105,7 +105,7 @@ def write(name: str, results: Path = RESULTS) -> None:
         return
     paper: Paper = importlib.import_module(f"paper_{name}").PAPER
     newest = max(stored, key=lambda saved: (not saved.state.quick, saved.state.date))
-    generated = f"{BEGIN}\n\n{text_of(paper, newest, name)}\n\n{END}"
+    generated = f"{BEGIN}\n\n{make_page_part(paper, newest, name)}\n\n{END}"
     path = PAGES / f"{name}.md"
     text = path.read_text(encoding="utf-8")
     generated_part = re.compile(f"{re.escape(BEGIN)}.*{re.escape(END)}", re.DOTALL)

@@ -18,7 +18,7 @@ from sklearn.svm import SVC
 
 import unkernel
 from harness import Report, timed
-from parsing_tools import add_speed, evaluated
+from parsing_tools import add_speed, evaluate_in_turns
 from unkernel.models import KernelModel
 from unkernel.models.decision import Decision
 from unkernel.models.kernel import Kernel
@@ -56,7 +56,7 @@ def fit_as_in_the_paper(report: Report, task: str, bank: Any, answered: Any) -> 
         report.add(task, name, "training", "CPU s", cpu)
         report.add(task, name, "of it learners", "CPU s", parser.learning_)
         parsers[name] = parser
-    for name, results in evaluated(parsers, answered, 3 if report.quick else TURNS).items():
+    for name, results in evaluate_in_turns(parsers, answered, 3 if report.quick else TURNS).items():
         for figure, key in SCORES.items():
             report.add(task, name, figure, "%", getattr(results[0], key))
         report.add(task, name, "tables", "MB", parsers[name].nbytes / 1e6)
@@ -81,7 +81,7 @@ def parts(rows: Any, classes: list[list[int]], columns: int) -> Iterator[Part | 
         yield (X[selection], y, part_classes) if len(np.unique(y)) > 1 else None
 
 
-def beside_libsvm(report: Report, task: str, bank: Any, answered: Any) -> None:
+def compare_with_libsvm(report: Report, task: str, bank: Any, answered: Any) -> None:
     """Measure machines of degree 2 on the decisions of a few sentences, trained by LIBSVM and by unkernel."""
     ours = fit_as_in_the_paper(report, f"{task}, parsers", bank, answered)
     spec = ours.model_.spec
@@ -92,7 +92,7 @@ def beside_libsvm(report: Report, task: str, bank: Any, answered: Any) -> None:
     ]
     classifiers = [*ours.move_classifiers_, *ours.label_classifiers_]
     rivals, cpu, _ = timed(lambda: [None if part is None else svc().fit(*part[:2]) for part in actual])
-    compiled, rest_cpu, _ = timed(lambda: [part and against_rest(part) for part in actual])
+    compiled, rest_cpu, _ = timed(lambda: [part and combine_machines(part) for part in actual])
     compiled = [
         theirs or our_classifier for theirs, our_classifier in zip(compiled, classifiers, strict=True)
     ]
@@ -118,7 +118,7 @@ def svc() -> SVC:
     return SVC(kernel="poly", degree=2, gamma=1.0, coef0=1.0, C=COSTS[2], cache_size=500)
 
 
-def against_rest(part: Part) -> Any:
+def combine_machines(part: Part) -> Any:
     """Return LIBSVM's machines, one per class, as one model whose support vectors are all training rows."""
     X, y, part_classes = part
     scored_classes = (

@@ -18,8 +18,8 @@ from scipy import sparse
 
 import unkernel
 from harness import Report, Times, take_turns, timed, wall_seconds
-from harness.processes import peak_megabytes, result_of
-from parsing_tools import corpus, evaluated, words_per_second
+from harness.processes import peak_megabytes, run_in_process
+from parsing_tools import corpus, evaluate_in_turns, words_per_second
 from unkernel import datasets
 from unkernel.data import Treebank, read_conllu
 from unkernel.parsing import ArcEagerParser
@@ -47,9 +47,11 @@ def english(
     """Measure accuracy, training, size and speed of the parser; each step runs in a separate process."""
     with tempfile.TemporaryDirectory() as folder:
         file = str(Path(folder, "english.uk"))
-        trained = result_of("parsing_english", f"train({file!r}, {templates!r}, {beam}, {sentences})")
+        trained = run_in_process("parsing_english", f"train({file!r}, {templates!r}, {beam}, {sentences})")
         for part in parts:
-            result = result_of("parsing_english", f"parse({file!r}, {part!r}, {3 if report.quick else 5})")
+            result = run_in_process(
+                "parsing_english", f"parse({file!r}, {part!r}, {3 if report.quick else 5})"
+            )
             row = f"{task}, {part}"
             for key, figure in SCORES.items():
                 report.add(row, "unkernel", figure, "%", result[key])
@@ -70,7 +72,7 @@ def train(file: str, templates: str, beam: int, sentences: int | None) -> dict[s
 
 
 def parse(file: str, part: str, rounds: int) -> dict[str, Any]:
-    results = evaluated({"": unkernel.load(file)}, corpus(TREEBANK, part), rounds)[""]
+    results = evaluate_in_turns({"": unkernel.load(file)}, corpus(TREEBANK, part), rounds)[""]
     return {name: getattr(results[0], name) for name in SCORES} | {
         "microseconds": [1e6 / result.sentences_per_second for result in results],
         "words": max(words_per_second(result) or 0.0 for result in results),
@@ -149,7 +151,7 @@ def tries(report: Report, task: str, first: ArcEagerParser, bank: Treebank, pars
         fast = engines[name]
         report.add(task, name, "a decision", "CPU µs", times.scaled(1e6 / test_rows.shape[0]))
         report.add(task, name, "tables", "MB", fast.nbytes / 1e6)
-        results = evaluated({"": replace(parser.model_, move_classifiers_=[fast])}, dev, 3)[""]
+        results = evaluate_in_turns({"": replace(parser.model_, move_classifiers_=[fast])}, dev, 3)[""]
         speed = max(words_per_second(result) or 0.0 for result in results)
         report.add(task, name, "words of EWT dev", "1/s", speed)
 

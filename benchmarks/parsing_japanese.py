@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from harness import Report, timed
-from parsing_tools import add_speed, corpus, evaluated
+from parsing_tools import add_speed, corpus, evaluate_in_turns
 from unkernel.models import KernelModel
 from unkernel.parsing import BunsetsuParser
 
@@ -31,7 +31,7 @@ def japanese(
         note = f"C {parser._estimator().C:g}, {parser.n_decisions_:,} decisions"
         report.add(task, name, "training", "CPU s", cpu, note=note)
         parsers[name] = parser
-    for name, results in evaluated(parsers, answered, 3 if report.quick else 5).items():
+    for name, results in evaluate_in_turns(parsers, answered, 3 if report.quick else 5).items():
         report.add(task, name, "dependencies", "%", results[0].dependency_accuracy)
         report.add(task, name, "sentences", "%", results[0].sentence_accuracy)
         add_speed(report, task, name, results)

@@ -18,8 +18,8 @@ from typing import Any
 
 import unkernel
 from harness import Report, timed
-from harness.processes import LeftOutError, result_of
-from harness.state import version_of
+from harness.processes import LeftOutError, run_in_process
+from harness.state import find_version
 from parsing_tags import english_clusters
 from parsing_tools import corpus
 from udpipe import request_parse, trained
@@ -48,11 +48,11 @@ def raw_text(
         if (report.quick and package) or (contender == ACCURATE and not clusters):
             continue
         try:
-            result = result_of("parsing_text", f"{call}({dataset!r}, {sentences})", seconds=LONGEST)
+            result = run_in_process("parsing_text", f"{call}({dataset!r}, {sentences})", seconds=LONGEST)
         except LeftOutError as reason:
             report.leave_out(f"{task}, {contender}", reason)
             continue
-        add(report, task, contender, result, version_of(package) if package else "")
+        add(report, task, contender, result, find_version(package) if package else "")
 
 
 def add(report: Report, task: str, contender: str, results: dict[str, Any], version: str) -> None:

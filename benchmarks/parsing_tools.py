@@ -21,7 +21,7 @@ def corpus(dataset: str, part: str = "train", sentences: int | None = None) -> A
     return read_bank(datasets.path(dataset, part))[:sentences]
 
 
-def evaluated(parsers: Mapping[str, Any], bank: Any, rounds: int) -> dict[str, list[Any]]:
+def evaluate_in_turns(parsers: Mapping[str, Any], bank: Any, rounds: int) -> dict[str, list[Any]]:
     """Return the results of ``evaluate`` on one thread for each round; parsers take turns."""
     results = [
         {name: parser.evaluate(bank, n_jobs=1) for name, parser in parsers.items()} for _ in range(rounds)

@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.processes import peers_folder
-from harness.state import version_of
+from harness.state import find_version
 
 
 @dataclass(frozen=True)
@@ -37,10 +37,10 @@ class Wheel:
     home: str
 
     def state(self) -> str:
-        return version_of(self.distribution) or "not installed"
+        return find_version(self.distribution) or "not installed"
 
     def install(self) -> str:
-        if version_of(self.distribution):
+        if find_version(self.distribution):
             return "is here"
         command = [sys.executable, "-m", "pip", "install", "-q", self.distribution]
         completed = subprocess.run(command, capture_output=True, text=True, check=False)

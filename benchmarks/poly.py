@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from harness import Report, Times, main
-from harness.processes import LeftOutError, result_of
+from harness.processes import LeftOutError, run_in_process
 from poly_tasks import TASKS
 from unkernel import datasets
 
@@ -51,12 +51,12 @@ FIGURES = {
 SECONDS = 900
 
 
-def runs_of(contender: str, task: str, tolerances: Sequence[float]) -> dict[str, Any]:
+def run_contender(contender: str, task: str, tolerances: Sequence[float]) -> dict[str, Any]:
     call = f"run({contender!r}, {task!r}, {tuple(tolerances)!r})"
-    return dict(result_of("poly_contenders", call, seconds=SECONDS))
+    return dict(run_in_process("poly_contenders", call, seconds=SECONDS))
 
 
-def in_turns(report: Report, task: str, rounds: int) -> dict[str, list[dict[str, Any]]]:
+def run_in_turns(report: Report, task: str, rounds: int) -> dict[str, list[dict[str, Any]]]:
     """Return the reports of contenders that have unkernel's objective, round by round."""
     result: dict[str, list[dict[str, Any]]] = {}
     left_out: set[str] = set()
@@ -67,7 +67,7 @@ def in_turns(report: Report, task: str, rounds: int) -> dict[str, list[dict[str,
             try:
                 if (contender, task) in TOO_SLOW:
                     raise LeftOutError(TOO_SLOW[contender, task])
-                result.setdefault(contender, []).append(runs_of(contender, task, ladder))
+                result.setdefault(contender, []).append(run_contender(contender, task, ladder))
             except LeftOutError as reason:
                 left_out.add(contender)
                 report.leave_out(f"{task}, {contender}", reason)
@@ -97,8 +97,8 @@ def add_rest(report: Report, task: str, contender: str, figures: dict[str, Any])
 
 
 def measure_task(report: Report, task: str) -> None:
-    optimum = runs_of("unkernel", task, (1e-5,))["runs"][0]["objective"]
-    for contender, rounds in in_turns(report, task, 1 if report.quick else 3).items():
+    optimum = run_contender("unkernel", task, (1e-5,))["runs"][0]["objective"]
+    for contender, rounds in run_in_turns(report, task, 1 if report.quick else 3).items():
         add_ladder(report, task, contender, rounds, optimum)
         add_rest(report, task, contender, rounds[0])
     for contender, tolerance in OTHERS.items():
@@ -107,7 +107,7 @@ def measure_task(report: Report, task: str) -> None:
                 raise LeftOutError("it takes long")
             if (contender, task) in TOO_SLOW:
                 raise LeftOutError(TOO_SLOW[contender, task])
-            result = runs_of(contender, task, (tolerance,))
+            result = run_contender(contender, task, (tolerance,))
         except LeftOutError as reason:
             report.leave_out(f"{task}, {contender}", reason)
             continue

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from harness import Report, Times, main
-from harness.processes import LeftOutError, peak_megabytes, result_of
+from harness.processes import LeftOutError, peak_megabytes, run_in_process
 from unkernel import PolySVC, datasets
 
 SECONDS = 300
@@ -83,7 +83,7 @@ def choice_rows(data: str) -> tuple[Any, Any]:
     return X, loaded.y[keep] == loaded.y[keep].max()
 
 
-def cpu_of(train: Any) -> float:
+def measure_cpu(train: Any) -> float:
     begin = time.process_time()
     train()
     return time.process_time() - begin
@@ -97,7 +97,7 @@ def train_small(name: str, contender: str) -> float:
     clf: Any = PolySVC(SMALL[name], random_state=0)
     if contender == "SVC":
         clf = SVC(kernel="poly", degree=SMALL[name], coef0=1.0)
-    return min(cpu_of(lambda: clf.fit(X, y)) for _ in range(3))
+    return min(measure_cpu(lambda: clf.fit(X, y)) for _ in range(3))
 
 
 def train_large(name: str) -> dict[str, float]:
@@ -105,7 +105,7 @@ def train_large(name: str) -> dict[str, float]:
     X, y = large_rows(name)
     megabytes_before = peak_megabytes()
     clf = PolySVC(**LARGE[name], random_state=0)
-    seconds = cpu_of(lambda: clf.fit(X, y))
+    seconds = measure_cpu(lambda: clf.fit(X, y))
     return {
         "CPU s": seconds,
         "MB": peak_megabytes() - megabytes_before,
@@ -119,14 +119,14 @@ def train_choice(name: str, finish: str) -> float:
     X, y = choice_rows(data)
     learner = type("Only", (PolySVC,), {"_finish": finish})
     clf = learner(**options, max_iter=1_000_000, random_state=0)
-    return min(cpu_of(lambda: clf.fit(X, y)) for _ in range(2))
+    return min(measure_cpu(lambda: clf.fit(X, y)) for _ in range(2))
 
 
 def measure_choice(report: Report, name: str) -> None:
     seconds: dict[str, float] = {}
     for finish in FINISHES:
         try:
-            seconds[finish] = result_of(
+            seconds[finish] = run_in_process(
                 "poly_choices", f"train_choice({name!r}, {finish!r})", seconds=SECONDS
             )
         except LeftOutError as reason:
@@ -143,7 +143,7 @@ def measure_small(report: Report, name: str) -> None:
     for _ in range(3):
         for contender, times in times_of.items():
             call = f"train_small({name!r}, {contender!r})"
-            times.values.append(result_of("poly_choices", call, seconds=SECONDS))
+            times.values.append(run_in_process("poly_choices", call, seconds=SECONDS))
     for contender, times in times_of.items():
         report.add(name, contender, "training", "CPU s", times)
 
@@ -154,7 +154,7 @@ def measure(report: Report, tasks: Sequence[str]) -> None:
             if name in SMALL:
                 measure_small(report, name)
             elif name in LARGE:
-                for figure, value in result_of("poly_choices", f"train_large({name!r})").items():
+                for figure, value in run_in_process("poly_choices", f"train_large({name!r})").items():
                     unit = figure if figure in ("CPU s", "MB") else "ratio" if figure == "gap" else "number"
                     title = {"CPU s": "training", "MB": "memory"}.get(figure, figure)
                     report.add(name, "unkernel", title, unit, value)

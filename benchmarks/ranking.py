@@ -25,7 +25,7 @@ from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.model_selection import GroupKFold
 
 from harness import Report, main
-from harness.state import version_of
+from harness.state import find_version
 from unkernel import RankSVM, RecordEncoder, datasets
 from unkernel.cutplane import ndcg_score
 
@@ -105,7 +105,7 @@ def _read(name: str) -> list[Any]:
 def contenders(task: str, *, quick: bool) -> dict[str, Contender]:
     weights = ("uniform", "ndcg")
     trees = grid(n_estimators=(100, 300), learning_rate=(0.03, 0.1), num_leaves=(7, 31))
-    lightgbm = version_of("lightgbm")
+    lightgbm = find_version("lightgbm")
     result = {
         "unkernel, linear": Contender(grid(C=(0.01, 0.1, 0.3, 1.0), pair_weight=weights), fit_ranker),
         "LightGBM lambdarank": Contender([{}], fit_lambdarank, lightgbm),

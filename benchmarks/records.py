@@ -66,14 +66,14 @@ def clinc(part: str) -> tuple[list[str], np.ndarray]:
     return [line["text"] for line in lines], np.array([line["intent"] for line in lines])
 
 
-def times_of(report: Report, works: Works) -> dict[str, Times]:
+def measure_times(report: Report, works: Works) -> dict[str, Times]:
     """Return the microseconds of CPU time per record of each function; functions take turns."""
     times_of_work = take_turns({name: work for name, (work, _) in works.items()}, 3 if report.quick else 7)
     return {name: times.scaled(1e6 / works[name][1]) for name, times in times_of_work.items()}
 
 
 def add_times(report: Report, task: str, figure: str, works: Works) -> None:
-    for contender, times in times_of(report, works).items():
+    for contender, times in measure_times(report, works).items():
         report.add(task, contender, figure, PER_RECORD, times)
 
 
@@ -140,7 +140,7 @@ def measure_bound(report: Report, task: str) -> None:
         "unkernel, whole records, as one list": (lambda: fast.decision_function(complete), count),
         "unkernel, bind": (lambda: [fast.bind(shared_values) for _ in range(10)], 10),
     }
-    times = times_of(report, works)
+    times = measure_times(report, works)
     for contender, microseconds in times.items():
         report.add(task, contender, "score", PER_RECORD, microseconds)
     saved = times["unkernel, whole records"].best - times["unkernel, bound"].best

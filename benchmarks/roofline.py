@@ -55,8 +55,8 @@ from dense import rbf_machine
 from harness import Report, Times, main, take_turns
 from harness.processes import LeftOutError, run_program
 from harness.state import ROOT
-from parsing_tools import corpus, evaluated
-from tree_tasks import examples_of, productions
+from parsing_tools import corpus, evaluate_in_turns
+from tree_tasks import load_examples, productions
 from unkernel import Forest, PolySVC, TreeKernel, datasets, read_svmlight, write_svmlight
 from unkernel._core import pack_rows_by_frequency
 from unkernel.parsing import ArcEagerParser
@@ -85,7 +85,7 @@ def roofline() -> str:
     return str(tree / "roofline")
 
 
-def numbers_of(*words: str | Path) -> dict[str, float]:
+def run_and_read_numbers(*words: str | Path) -> dict[str, float]:
     lines = run_program([roofline(), *words]).printed.splitlines()
     return {name: float(value) for name, _, value in (line.rpartition(" ") for line in lines)}
 
@@ -99,7 +99,7 @@ class Machine:
     @staticmethod
     @cache
     def measured() -> Machine:
-        return Machine(numbers_of("machine"))
+        return Machine(run_and_read_numbers("machine"))
 
     def stream(self, bytes_read: float, size: float) -> float:
         """Return the nanoseconds to read some bytes in sequence, from a block of memory of `size` bytes."""
@@ -111,12 +111,12 @@ class Machine:
         return operations / self.found["double"]
 
 
-def replayed(places: np.ndarray, entry_bytes: int = 8) -> dict[str, float]:
+def replay_positions(places: np.ndarray, entry_bytes: int = 8) -> dict[str, float]:
     """Return the nanoseconds of a read and of an update at these positions, one after the other."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "places")
         np.ascontiguousarray(places[:MOST_PLACES], np.uint32).tofile(path)
-        return numbers_of("replay", path, str(entry_bytes))
+        return run_and_read_numbers("replay", path, str(entry_bytes))
 
 
 # --- Operations of loops ----------------------------------------------------------------------------------
@@ -140,7 +140,7 @@ def add(report: Report, task: str, step: Step) -> None:
     report.add(task, LIMIT, "time", "CPU ns", limit_ns, note=what)
 
 
-def ranked(X: sparse.csr_matrix) -> sparse.csr_matrix:
+def renumber_by_frequency(X: sparse.csr_matrix) -> sparse.csr_matrix:
     """Return rows with features renumbered by descending frequency, in ascending order."""
     order = np.argsort(-np.bincount(X.indices, minlength=X.shape[1]), kind="stable")
     rank = np.empty(X.shape[1], np.int32)
@@ -168,7 +168,7 @@ def combinations(X: sparse.csr_matrix, degree: int) -> list[np.ndarray]:
     return result
 
 
-def places_of(keys: Sequence[np.ndarray]) -> np.ndarray:
+def rank_keys(keys: Sequence[np.ndarray]) -> np.ndarray:
     """Return for each key its rank among all distinct keys: its place in a table without gaps."""
     return np.unique(np.concatenate(keys), return_inverse=True)[1]
 
@@ -192,7 +192,7 @@ def decisions(count: int) -> sparse.csr_matrix:
     row_of_content = {
         rows.indices[rows.indptr[i] : rows.indptr[i + 1]].tobytes(): i for i in range(2 * count)
     }
-    return ranked(rows[list(row_of_content.values())[:count]])
+    return renumber_by_frequency(rows[list(row_of_content.values())[:count]])
 
 
 def measure_condensed(report: Report, task: str) -> None:
@@ -204,11 +204,11 @@ def measure_condensed(report: Report, task: str) -> None:
             np.array([X.shape[0], X.shape[1]], np.int64).tofile(file)
             X.indptr.astype(np.int64).tofile(file)
             X.indices.astype(np.int32).tofile(file)
-        result = numbers_of("rows", path, "2")
+        result = run_and_read_numbers("rows", path, "2")
     keys = combinations(X, 2)
     places_per_row = sum(map(len, keys)) / result["rows"]  # places of a row
     numbers = 2 * places_per_row + 4 * X.nnz / X.shape[0]  # bytes of a condensed row
-    in_order = replayed(places_of(keys))
+    in_order = replay_positions(rank_keys(keys))
     bytes_of_all = numbers * result["rows"]
     machine = Machine.measured()
     add(
@@ -223,7 +223,7 @@ def measure_condensed(report: Report, task: str) -> None:
             {"bytes": numbers, "random reads": places_per_row, "operations": places_per_row},
         ),
     )
-    visited = replayed(places_of([keys[i] for i in shuffled_nearby(len(keys))]))
+    visited = replay_positions(rank_keys([keys[i] for i in shuffled_nearby(len(keys))]))
     nanoseconds = places_per_row * (visited["read"] + visited["update"])
     add(
         report,
@@ -246,12 +246,12 @@ def measure_expanded(report: Report, task: str, degree: int) -> None:
     fast = unkernel.compile(PolySVC(degree, C=0.01, gamma=1.0).fit(train.X, train.y), "expanded")
     rows = test.X
     scoring = take_turns({"": lambda: fast.score_csr(rows, 1)}, 3 if report.quick else 9)[""]
-    sample = ranked(rows)[:4000]
+    sample = renumber_by_frequency(rows)[:4000]
     keys = combinations(sample, degree)
     places_per_row = sum(map(len, keys)) / sample.shape[0]
     ids = 4 * sample.nnz / sample.shape[0]
     limits = {
-        "random reads": places_per_row * replayed(places_of(keys))["read"],
+        "random reads": places_per_row * replay_positions(rank_keys(keys))["read"],
         "bytes": Machine.measured().stream(ids, 4 * rows.nnz),
     }
     times = scoring.scaled(1e9 / rows.shape[0])
@@ -279,7 +279,7 @@ def measure_dense(report: Report, task: str, columns: int) -> None:
 
 
 def measure_trees(report: Report, task: str) -> None:
-    trees = list(examples_of("trec", "train")[1])[: 1000 if report.quick else 2000]
+    trees = list(load_examples("trec", "train")[1])[: 1000 if report.quick else 2000]
     forest, kernel = Forest(trees), TreeKernel("sst", n_jobs=1)
     making = take_turns({"": lambda: kernel(forest)}, 2 if report.quick else 5)[""]
     holders: dict[str, list[int]] = {}
@@ -291,7 +291,7 @@ def measure_trees(report: Report, task: str) -> None:
             pairs += len(trees_with_production)
             if len(stream) < 4000:
                 stream.append(np.array(trees_with_production))
-    updates = replayed(np.concatenate(stream))["update"]
+    updates = replay_positions(np.concatenate(stream))["update"]
     matrix = 8 * len(trees) ** 2
     limits = {
         "random updates": updates,
@@ -311,7 +311,7 @@ def measure_passes(report: Report, task: str) -> None:
     }
     rank = np.empty(X.shape[1], np.int64)
     rank[columns] = np.arange(len(columns))
-    replay = replayed(rank[X.indices])
+    replay = replay_positions(rank[X.indices])
     bytes_per_entry = rows.nbytes / X.nnz
     stream = Machine.measured().stream(bytes_per_entry, rows.nbytes)
     for name, times in take_turns(works, 3 if report.quick else 9).items():
@@ -341,19 +341,19 @@ def measure_parser(report: Report, task: str) -> None:
     """Measure the parser on its training sentences, because their decisions are known."""
     bank = corpus("en_ewt", "train", 300 if report.quick else 3000)
     parser = ArcEagerParser(random_state=0).fit(bank)
-    results = evaluated({"": parser}, bank, 3 if report.quick else 7)[""]
+    results = evaluate_in_turns({"": parser}, bank, 3 if report.quick else 7)[""]
     spec = parser.model_.spec
     limits, counts, moves = 0.0, Counter[str](), 0
     for table, classes in zip(spec.rows(bank._text), (spec.move_classes, spec.arc_classes), strict=True):
         offsets, columns = np.asarray(table["offsets"]), np.asarray(table["columns"])
         shape = (len(offsets) - 1, int(columns.max()) + 1)
-        X = ranked(sparse.csr_matrix((np.ones(len(columns)), columns, offsets), shape=shape))
+        X = renumber_by_frequency(sparse.csr_matrix((np.ones(len(columns)), columns, offsets), shape=shape))
         moves = moves or X.shape[0]
         share = X.shape[0] / moves  # decisions of this kind per move
         keys = combinations(X[:3000], 2)
         reads_per_move = share * sum(map(len, keys)) / len(keys)
         weights = 2 * max(map(len, classes))  # bytes of a pair
-        limits += reads_per_move * replayed(places_of(keys), weights)["read"]
+        limits += reads_per_move * replay_positions(rank_keys(keys), weights)["read"]
         counts += Counter({"random reads": reads_per_move, "operations": reads_per_move * weights / 2})
         counts["bytes"] += 4 * share * X.nnz / X.shape[0]
     times = Times([1e9 * result.seconds / moves for result in results])

@@ -271,7 +271,7 @@ def first_answer(server: Running, process: subprocess.Popen[bytes], batch: list[
     raise RuntimeError(f"{server.contender.name} does not answer: {fault}")
 
 
-def paced(server: Running, body: bytes, rate: float, seconds: float) -> float:
+def send_steadily(server: Running, body: bytes, rate: float, seconds: float) -> float:
     """Return the 99th percentile of the latency, in milliseconds, of requests at a steady rate.
 
     There are several connections: a request that takes long does not keep the next from being sent.
@@ -299,7 +299,7 @@ def paced(server: Running, body: bytes, rate: float, seconds: float) -> float:
     return sorted(took)[int(0.99 * len(took))] * 1e3
 
 
-def streamed(server: Running, lines: bytes) -> float:
+def stream_lines(server: Running, lines: bytes) -> float:
     """Return the bytes of JSON lines per second, sent and received."""
     with tempfile.NamedTemporaryFile(suffix=".jsonl") as file:
         file.write(lines)
@@ -324,7 +324,9 @@ def measure_one(report: Report, server: Running, folder: Path, batch: list[Any],
     report.add(task, name, "requests", "1/s", rate)
     report.add(task, name, "CPU time of the server", "µs per request", spent)
     report.add(task, name, "99th percentile, full load", "ms", late)
-    report.add(task, name, "99th percentile, half load", "ms", paced(server, record, rate / 2, seconds))
+    report.add(
+        task, name, "99th percentile, half load", "ms", send_steadily(server, record, rate / 2, seconds)
+    )
 
 
 def measure_batch(report: Report, server: Running, folder: Path, batch: list[Any], seconds: float) -> None:
@@ -340,7 +342,7 @@ def measure_lines(report: Report, server: Running, _: Path, batch: list[Any], se
     if not server.contender.name.startswith("unkernel"):
         return  # the others have no streams
     lines = b"".join(as_json(record) + b"\n" for record in batch)
-    best = max(streamed(server, lines * int(20 * seconds)) for _ in range(3))
+    best = max(stream_lines(server, lines * int(20 * seconds)) for _ in range(3))
     report.add("JSON lines", server.contender.name, "in and out", "MB/s", best / 1e6)
 
 

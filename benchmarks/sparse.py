@@ -20,7 +20,7 @@ import numpy as np
 from scipy import sparse
 
 from harness import Report, main
-from harness.state import version_of
+from harness.state import find_version
 from poly_tasks import TASKS, Task, expand, load
 from unkernel import PolyLogisticRegression, PolySVC, datasets
 
@@ -161,7 +161,7 @@ def measure(report: Report, tasks: Sequence[str]) -> None:
         except ImportError as error:
             report.leave_out(f"{name}, LIBLINEAR", error)
             continue
-        add(report, name, "LIBLINEAR", theirs, optimum, version_of("liblinear-official"))
+        add(report, name, "LIBLINEAR", theirs, optimum, find_version("liblinear-official"))
         report.add(name, "LIBLINEAR", "expansion", "CPU s", expansion)
 
 

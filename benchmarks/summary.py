@@ -178,13 +178,13 @@ def lines(files: Iterable[Saved], comparisons: Sequence[Comparison] = COMPARISON
         if ours and peer:
             yield [
                 comparison.words,
-                f"**{in_words(ours)}**",
-                f"{comparison.peer_words or comparison.peer}: {in_words(peer)}",
+                f"**{format_with_unit(ours)}**",
+                f"{comparison.peer_words or comparison.peer}: {format_with_unit(peer)}",
                 ratio(ours, peer),
             ]
 
 
-def in_words(figure: Figure) -> str:
+def format_with_unit(figure: Figure) -> str:
     """Return a number with the unit that a reader would choose: times in two digits, from ns to s."""
     unit = next((word for word in figure.unit.split() if word in SECONDS), "")
     assert figure.value is not None

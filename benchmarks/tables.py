@@ -26,7 +26,7 @@ import numpy as np
 from sklearn.metrics import log_loss, roc_auc_score
 
 from harness import Report, cpu_seconds, main, timed
-from harness.processes import LeftOutError, result_of_fork
+from harness.processes import LeftOutError, run_in_fork
 from tables_contenders import CONTENDERS, LIGHTGBM, LINEAR, Contender, Fitted
 from tables_data import CLASSES, TABLES, Parts, Table
 
@@ -52,7 +52,7 @@ def quality(table: Table, y: np.ndarray, predicted: np.ndarray) -> dict[str, flo
     return found
 
 
-def microseconds_of_one(fitted: Fitted, parts: Parts) -> float:
+def measure_one_record(fitted: Fitted, parts: Parts) -> float:
     """Return the CPU time of one record: the median of batches of a millisecond, or of one record."""
     records = fitted.records(parts.test[:MOST_RECORDS])
     fitted.predict_one(records[0])
@@ -66,7 +66,7 @@ def microseconds_of_one(fitted: Fitted, parts: Parts) -> float:
     return 1e6 * statistics.median(taken) / size
 
 
-def judged(contender: Contender, table: Table, parts: Parts) -> dict[str, float]:
+def judge_contender(contender: Contender, table: Table, parts: Parts) -> dict[str, float]:
     """Train a contender, and measure it."""
     from threadpoolctl import threadpool_limits
 
@@ -75,7 +75,7 @@ def judged(contender: Contender, table: Table, parts: Parts) -> dict[str, float]
     with threadpool_limits(1):
         fitted, cpu, _ = timed(lambda: contender.fit(table, parts))
         found = quality(table, parts.y_test, fitted.predict(parts.test))
-        one = microseconds_of_one(fitted, parts)
+        one = measure_one_record(fitted, parts)
     return found | {"training": cpu, "one record": one, "stored": fitted.stored_bytes / 1e6}
 
 
@@ -90,7 +90,7 @@ def measure_table(report: Report, table: Table, contenders: Sequence[Contender])
             report.leave_out(place, "it takes neither texts nor sparse rows")
             continue
         try:
-            found = result_of_fork(lambda one=contender: judged(one, table, parts), seconds=SECONDS)
+            found = run_in_fork(lambda one=contender: judge_contender(one, table, parts), seconds=SECONDS)
         except LeftOutError as reason:
             report.leave_out(place, reason)
             continue

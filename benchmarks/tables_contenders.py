@@ -97,16 +97,16 @@ def fit_encoder_and_pairs(table: Table, parts: Parts) -> Fitted:
     """Fit `RecordEncoder` and a model of degree 2, and compile them."""
     learner = PolyLogisticRegression(degree=2) if table.target == CLASSES else PolyRegressor(degree=2)
     pipeline = make_pipeline(RecordEncoder(), learner).fit(parts.train, parts.y_train)
-    return of_compiled(table, unkernel.compile(pipeline))
+    return make_fitted(table, unkernel.compile(pipeline))
 
 
 def fit_default(table: Table, parts: Parts) -> Fitted:
     """Fit the estimator that chooses a model by itself, and compiles it."""
     estimator = unkernel.TableEstimator().fit(parts.train, parts.y_train)
-    return of_compiled(table, estimator.classifier_)
+    return make_fitted(table, estimator.classifier_)
 
 
-def of_compiled(table: Table, fast: Any) -> Fitted:
+def make_fitted(table: Table, fast: Any) -> Fitted:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "model.uk")
         fast.save(path)
@@ -236,7 +236,7 @@ def fit_hist_gradient_boosting(table: Table, parts: Parts) -> Fitted:
     return wrap_rival(table, model, columns.transform, columns)
 
 
-def numbers_of(table: Table, frame: pd.DataFrame) -> list[str]:
+def list_number_columns(table: Table, frame: pd.DataFrame) -> list[str]:
     other = {*table.texts, *table.categories(frame)}
     return [name for name in frame if name not in other]
 
@@ -259,7 +259,7 @@ def fit_random_forest(table: Table, parts: Parts) -> Fitted:
 
 def fit_columns(table: Table, parts: Parts, numbers: Any, categories: Any, model: Any) -> Fitted:
     """Fit a model of scikit-learn behind a step for each kind of column."""
-    steps: list[tuple[str, Any, Any]] = [("numbers", numbers, numbers_of(table, parts.train))]
+    steps: list[tuple[str, Any, Any]] = [("numbers", numbers, list_number_columns(table, parts.train))]
     steps += [("categories", categories, table.categories(parts.train))]
     steps += [(f"words of {name}", TfidfVectorizer(), name) for name in table.texts]
     columns = ColumnTransformer(steps)

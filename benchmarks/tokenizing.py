@@ -16,8 +16,8 @@ import time
 from collections.abc import Sequence
 
 from harness import Report, main
-from harness.processes import LeftOutError, result_of
-from harness.state import version_of
+from harness.processes import LeftOutError, run_in_process
+from harness.state import find_version
 from parsing_tools import corpus
 from udpipe import request_parse, trained
 from unkernel.data import Treebank
@@ -62,13 +62,18 @@ def measure(report: Report, tasks: Sequence[str]) -> None:
     for task in tasks:
         for contender, call in contenders.items():
             try:
-                add(report, task, contender, result_of("tokenizing", f"{call}({task!r})", seconds=LONGEST))
+                add(
+                    report,
+                    task,
+                    contender,
+                    run_in_process("tokenizing", f"{call}({task!r})", seconds=LONGEST),
+                )
             except (LeftOutError, FileNotFoundError) as error:
                 report.leave_out(f"{task}, {contender}", error)
 
 
 def add(report: Report, task: str, contender: str, actual: dict[str, float]) -> None:
-    version = "" if contender == "unkernel" else version_of("ufal.udpipe")
+    version = "" if contender == "unkernel" else find_version("ufal.udpipe")
     for name in ("tokens", "sentences", "words"):
         report.add(task, contender, name, "F1", actual[name], version=version)
     report.add(task, contender, "training", "CPU s", actual["training"], version=version)

@@ -32,7 +32,7 @@ import numpy as np
 from harness import Report, Times, cpu_seconds, main, take_turns, timed, wall_seconds
 from harness.processes import LeftOutError
 from tree_contenders import KERNELS, SvmLightTk, quality, trained
-from tree_tasks import CACHE, example_lines, examples_of, file_of
+from tree_tasks import CACHE, example_lines, find_file, load_examples
 from unkernel import Forest, TreeKernel, TreeSVC, datasets, load, read_trees
 from unkernel._core import train_sampled_trees
 from unkernel.models import ExampleKernel
@@ -78,7 +78,7 @@ TRAININGS = {
 
 def measure_training(report: Report, name: str) -> None:
     training = TRAININGS[name]
-    files = file_of(training.task, "train"), file_of(training.task, "test")
+    files = find_file(training.task, "train"), find_file(training.task, "test")
     programs = rival(report, name) if training.rival_classes else None
     ours, theirs = [], []
     for _ in range(1 if report.quick else 3):
@@ -109,9 +109,9 @@ def rival_training(training: Training, programs: SvmLightTk) -> dict[str, Any]:
     learned, margins = [], []
     for positive in training.rival_classes:
         model = CACHE / f"{training.task}.{positive}.model"
-        learned.append(programs.learn(file_of(training.task, "train", positive), "sst", DECAY, C, model))
-        margins.append(programs.margins(model, file_of(training.task, "test", positive))[1])
-    truth = read_trees(file_of(training.task, "test"), format="lines").y
+        learned.append(programs.learn(find_file(training.task, "train", positive), "sst", DECAY, C, model))
+        margins.append(programs.margins(model, find_file(training.task, "test", positive))[1])
+    truth = read_trees(find_file(training.task, "test"), format="lines").y
     if len(margins) == 1:
         positive = training.positive or "1"
         answer = quality(truth.astype(str) == positive, margins[0] > 0, np.array([False, True]))
@@ -137,9 +137,9 @@ ANSWERS = {
 def measure_answers(report: Report, name: str) -> None:
     training = ANSWERS[name]
     path = CACHE / f"{training.positive or 'six'}.uk"
-    trained(file_of("trec", "train"), file_of("trec", "test"), training.positive, OPTIONS, path)
+    trained(find_file("trec", "train"), find_file("trec", "test"), training.positive, OPTIONS, path)
     fast = load(path)
-    texts = list(examples_of("trec", "test")[1])
+    texts = list(load_examples("trec", "test")[1])
     forest = Forest(texts)
     worker = fast.worker()
     works: dict[str, Callable[[], Any]] = {
@@ -153,7 +153,7 @@ def measure_answers(report: Report, name: str) -> None:
     report.add(name, "unkernel, text", "load and answer one", "CPU ms", loading.scaled(1e3))
     if programs := rival(report, name):
         models = rival_models(training, programs)
-        test = file_of(training.task, "test", training.rival_classes[0])
+        test = find_file(training.task, "test", training.rival_classes[0])
         seconds = [sum(programs.margins(model, test)[0] for model in models) for _ in range(3)]
         report.add(name, RIVAL, "time", "CPU µs per tree", Times(seconds).scaled(1e6 / len(texts)))
 
@@ -162,7 +162,7 @@ def rival_models(training: Training, programs: SvmLightTk) -> list[Path]:
     models = [CACHE / f"{training.task}.{positive}.model" for positive in training.rival_classes]
     for positive, model in zip(training.rival_classes, models, strict=True):
         if not model.exists():
-            programs.learn(file_of(training.task, "train", positive), "sst", DECAY, C, model)
+            programs.learn(find_file(training.task, "train", positive), "sst", DECAY, C, model)
     return models
 
 
@@ -205,7 +205,7 @@ class SampledProblem:
 
 def measure_sampled(report: Report, name: str) -> None:
     count, max_rounds, size = SAMPLED[name]
-    data = read_trees(file_of(f"boundaries-{count}k"), format="lines")
+    data = read_trees(find_file(f"boundaries-{count}k"), format="lines")
     problem = SampledProblem.from_forest(data.X, data.y)
     rounds, slowest = usvm_within(problem, size, max_rounds, 5.0 if report.quick else USVM_SECONDS)
     coefficients = np.asarray(slowest[0]["coefficients"])
@@ -243,8 +243,8 @@ THREADS = {"threads, 10k examples": 10, "threads, 100k examples": 100}
 
 def measure_threads(report: Report, name: str) -> None:
     size = THREADS[name]
-    boundaries = read_trees(file_of(f"boundaries-{size}k"), format="lines")
-    questions = read_trees(file_of("trec"), format="lines")
+    boundaries = read_trees(find_file(f"boundaries-{size}k"), format="lines")
+    questions = read_trees(find_file("trec"), format="lines")
     problem = SampledProblem.from_forest(boundaries.X, boundaries.y)
     path = CACHE / "threads.uk"
     TreeSVC(decay=DECAY, C=C).fit(questions.X, questions.y).save(path)
@@ -300,10 +300,10 @@ def tree_files(task: str) -> list[Path]:
             kelp.parent.mkdir(parents=True, exist_ok=True)
             kelp.write_bytes(lzma.decompress(datasets.path("kelp-trec").read_bytes()))
         return [kelp]
-    lines = file_of(task)
+    lines = find_file(task)
     brackets = lines.with_suffix(".txt")
     if not brackets.exists():
-        brackets.write_text("\n".join(examples_of(task, "train")[1]) + "\n", encoding="utf-8")
+        brackets.write_text("\n".join(load_examples(task, "train")[1]) + "\n", encoding="utf-8")
     return [brackets, lines]
 
 
@@ -311,7 +311,7 @@ MATRICES = {"kernel matrix, 2,000 questions": 2000, "kernel matrix, all question
 
 
 def measure_kernels(report: Report, name: str) -> None:
-    forest = Forest(list(examples_of("trec", "train")[1])[: MATRICES[name]])
+    forest = Forest(list(load_examples("trec", "train")[1])[: MATRICES[name]])
     n = len(forest)
     programs = rival(report, name)
     works = {kernel: partial(TreeKernel(kernel, decay=DECAY, n_jobs=1), forest) for kernel in KERNELS}

@@ -20,7 +20,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import precision_recall_fscore_support
 
 from harness import timed
-from harness.processes import LeftOutError, peak_megabytes, program, result_of, run_program
+from harness.processes import LeftOutError, peak_megabytes, program, run_in_process, run_program
 from unkernel import TreeSVC, read_trees
 
 KERNELS = ("st", "sst", "sst_bow", "ptk")  # in the order of SVM-light-TK's -F
@@ -40,7 +40,7 @@ def trained(
     """Return the report of ``train``, run in a separate process."""
     files = str(train_file), str(test_file)
     call = f"train(*{files!r}, {positive!r}, {options!r}, {None if model is None else str(model)!r})"
-    return dict(result_of("tree_contenders", call))
+    return dict(run_in_process("tree_contenders", call))
 
 
 def train(

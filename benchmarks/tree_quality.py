@@ -28,7 +28,7 @@ from harness import Report, main
 from harness.processes import LeftOutError
 from tree import DECAY, QUESTIONS, C
 from tree_contenders import quality, trained
-from tree_tasks import examples_of, file_of, leaf_pairs, leaves, productions
+from tree_tasks import find_file, leaf_pairs, leaves, load_examples, productions
 from unkernel import Forest, TreeSVC, read_trees
 
 IMBALANCES = (1, 2, 3, 4, 5, 10)
@@ -50,7 +50,7 @@ IMBALANCED = {
 
 def measure_imbalance(report: Report, name: str) -> None:
     task, positive, options = IMBALANCED[name]
-    train, test = (read_trees(file_of(task, split), format="lines") for split in ("train", "test"))
+    train, test = (read_trees(find_file(task, split), format="lines") for split in ("train", "test"))
     is_positive, truth = train.y == positive, test.y == positive
     for j in (1, 4) if report.quick else IMBALANCES:
         svc = TreeSVC(decay=DECAY, C=C, imbalance=float(j), **options)
@@ -74,8 +74,8 @@ WORDS = {"words, TREC": ("trec", "accuracy"), "words, boundaries, 10k": ("bounda
 
 def measure_words(report: Report, name: str) -> None:
     task, scoring = WORDS[name]
-    labels, trees = (list(items) for items in examples_of(task, "train"))
-    truth, tests = (list(items) for items in examples_of(task, "test"))
+    labels, trees = (list(items) for items in load_examples(task, "train"))
+    truth, tests = (list(items) for items in load_examples(task, "test"))
 
     def add(contender: str, search: GridSearchCV, train: Any, test: Any) -> None:
         search.fit(train, labels)
@@ -114,7 +114,7 @@ def measure_million(report: Report, name: str) -> None:
         "decay": DECAY, "C": C, "solver": "sampled", "sample_size": size, "imbalance": j,
         "random_state": 0, "n_jobs": -1, "max_iter": 300,
     }  # fmt: skip
-    files = file_of("boundaries-all", "train"), file_of("boundaries-all", "test")
+    files = find_file("boundaries-all", "train"), find_file("boundaries-all", "test")
     result = trained(*files, None, options)
     report.add(name, "unkernel", "reading", "CPU s", result["reading"])
     ended = "" if result["converged"] else "not converged"

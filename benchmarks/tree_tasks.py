@@ -60,7 +60,7 @@ def propbank_boundaries(
     total = sum(len(predicate.candidates) for predicate in predicates)
     everything = ((predicate, node) for predicate in predicates for node in predicate.candidates)
     labels, trees = [], []
-    for predicate, node in _drawn(everything, total, limit, seed):
+    for predicate, node in _draw_examples(everything, total, limit, seed):
         labels.append(1 if node in predicate.roles else -1)
         trees.append(predicate.tree(node))
     return np.array(labels), trees
@@ -77,7 +77,7 @@ def propbank_roles(
     total = sum(len(predicate.roles) for predicate in predicates)
     everything = ((predicate, *item) for predicate in predicates for item in predicate.roles.items())
     roles, trees = [], []
-    for predicate, node, role in _drawn(everything, total, limit, seed):
+    for predicate, node, role in _draw_examples(everything, total, limit, seed):
         roles.append(role)
         trees.append(predicate.tree(node))
     return roles, trees
@@ -90,7 +90,7 @@ def propbank_candidates(split: str = "train") -> Iterator[tuple[str | None, str]
             yield predicate.roles.get(node), predicate.tree(node)
 
 
-def _drawn(items: Iterable[Item], total: int, limit: int | None, seed: int) -> Iterable[Item]:
+def _draw_examples(items: Iterable[Item], total: int, limit: int | None, seed: int) -> Iterable[Item]:
     if limit is None or limit >= total:
         return items
     keep = np.zeros(total, bool)
@@ -195,7 +195,7 @@ def _arguments(fields: list[str]) -> Iterator[tuple[tuple[int, int], str]]:
 # --- Files of examples --------------------------------------------------------------------------------
 
 
-def examples_of(task: str, split: str) -> tuple[Iterable[Any], Iterable[str]]:
+def load_examples(task: str, split: str) -> tuple[Iterable[Any], Iterable[str]]:
     """Return labels and trees of a task such as "trec", "boundaries-10k", "roles-81k" or "boundaries-all"."""
     name, _, size = task.partition("-")
     if name == "trec":
@@ -205,7 +205,7 @@ def examples_of(task: str, split: str) -> tuple[Iterable[Any], Iterable[str]]:
     return draw(split, limit if split == "train" else 10_000)
 
 
-def file_of(task: str, split: str = "train", positive: str | None = None) -> Path:
+def find_file(task: str, split: str = "train", positive: str | None = None) -> Path:
     """Return a file of one example per line; with `positive`, that class is +1, and all others are -1."""
     path = CACHE / f"{task}.{split}{'' if positive is None else '.' + positive}.dat"
     if not path.exists():
@@ -219,7 +219,7 @@ def file_of(task: str, split: str = "train", positive: str | None = None) -> Pat
 
 
 def example_lines(task: str, split: str, positive: str | None) -> Iterator[str]:
-    for label, tree in zip(*examples_of(task, split), strict=True):
+    for label, tree in zip(*load_examples(task, split), strict=True):
         sign = label if positive is None else "+1" if label == positive else "-1"
         yield f"{sign} |BT| {tree} |ET|\n"
 

@@ -74,7 +74,7 @@ def load_task(name: str) -> Task:
     return Task(name, model, test.X, train.X, np.where(np.isin(test.y, positive), 1, -1))
 
 
-def kind_of(candidate: Any) -> str:
+def describe_layout(candidate: Any) -> str:
     if candidate.trie_nodes:
         return "trie"
     return "groups" if candidate.grouped else "plain"
@@ -86,7 +86,7 @@ def try_layouts(report: Report, task: Task) -> None:
     sample = task.rows[np.linspace(0, task.rows.shape[0] - 1, 20_000).astype(int)]
     classifier = unkernel.compile(task.model, memory=MEMORY, sample=sample, n_jobs=1)
     report.add(task.name, "unkernel, auto", "compiling", "CPU s", time.process_time() - began)
-    task.fast[kind_of(classifier.chosen)] = classifier
+    task.fast[describe_layout(classifier.chosen)] = classifier
     for nodes in () if task.name.endswith("-d1") else (1_000_000, 100_000, 10_000):
         grown = unkernel.compile(
             task.model, memory="2G", sample=sample, trie=task.source, trie_nodes=nodes, n_jobs=1

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from harness.processes import LeftOutError, peers_folder
-from harness.state import version_of
+from harness.state import find_version
 from unkernel.data import Treebank
 from unkernel.data.text.columns import parse_text
 
@@ -40,7 +40,7 @@ def trained(train: Treebank, dev: Treebank, *, until: str = "parser") -> Trained
     path, seconds = Path(), 0.0
     for number, stage in enumerate(STAGES[: STAGES.index(until) + 1]):
         options = [f"from_model=file:{path}"] * number + [""] + ["none"] * (len(STAGES) - number - 1)
-        path = folder / f"{digest}-{stage}-{version_of(PACKAGE)}.udpipe"
+        path = folder / f"{digest}-{stage}-{find_version(PACKAGE)}.udpipe"
         seconds += _kept(path, partial(_learnt, data, options))
     return Trained(path, seconds)
 

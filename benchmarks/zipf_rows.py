@@ -45,7 +45,7 @@ def zipf_stream(rows: sparse.csr_matrix, count: int, *, seed: int = 0) -> sparse
     return rows[rng.permutation(rows.shape[0])[draws]]
 
 
-def ranks_of(target: np.ndarray, count: int) -> np.ndarray:
+def make_ranks(target: np.ndarray, count: int) -> np.ndarray:
     """Return ranks of about equally many rows each: `count` ranks, or one per row if `count` is 0."""
     order = np.argsort(np.argsort(target))
     return order if count == 0 else order * count // len(target)

@@ -258,9 +258,9 @@ def test_the_page_of_platforms_lists_recorded_results_only(
 def test_counts_of_test_programs_are_read() -> None:
     platforms = tool("platforms")
     message = "97% tests passed, 2 tests failed out of 57\n"
-    assert platforms.counts_of_ctest(message) == {"passed": 55, "failed": 2}
+    assert platforms.read_ctest_counts(message) == {"passed": 55, "failed": 2}
     report = '<testsuite name="pytest" errors="1" failures="2" skipped="3" tests="10" time="1.0">'
-    assert platforms.counts_of_pytest(report) == {"passed": 4, "failed": 3, "skipped": 3}
+    assert platforms.read_pytest_counts(report) == {"passed": 4, "failed": 3, "skipped": 3}
 
 
 def test_the_tables_of_rooms_follow_the_import_contract(
@@ -282,7 +282,7 @@ def test_the_tables_of_rooms_follow_the_import_contract(
     ]
     assert set(rooms.ABOUT) == {room for rooms_beside in rooms.LAYERS for room in rooms_beside}
     text = f"Before.\n\n{rooms.BEGIN}{rooms.END}\n\nAfter.\n"
-    assert rooms.with_tables(rooms.with_tables(text)) == rooms.with_tables(text)
+    assert rooms.insert_tables(rooms.insert_tables(text)) == rooms.insert_tables(text)
 
 
 check_release = tool("check_release")

@@ -59,7 +59,7 @@ FORBIDDEN_CALLS = {
 }
 
 
-def problems_of_file(path: Path, folder: Path) -> Iterator[str]:
+def check_file(path: Path, folder: Path) -> Iterator[str]:
     """Yield all faults of one file, as ``file:line: fault``."""
     text = path.read_text(encoding="utf-8")
     lines = text.splitlines()
@@ -69,7 +69,7 @@ def problems_of_file(path: Path, folder: Path) -> Iterator[str]:
         return
     for number, line in enumerate(lines, start=1):
         if match := INCLUDE.match(line):
-            for reason in _problems_of_include(room, quoted=match[1], angled=match[2]):
+            for reason in _check_include(room, quoted=match[1], angled=match[2]):
                 yield f"{path}:{number}: {reason}"
     for number, line in enumerate(_remove_comments_and_strings(text).splitlines(), start=1):
         for pattern, reason in FORBIDDEN_CALLS.items():
@@ -79,7 +79,7 @@ def problems_of_file(path: Path, folder: Path) -> Iterator[str]:
         yield f"{path}:{len(lines)}: {len(lines)} lines, more than {TOO_LONG}: split it"
 
 
-def _problems_of_include(room: str, quoted: str | None, angled: str | None) -> Iterator[str]:
+def _check_include(room: str, quoted: str | None, angled: str | None) -> Iterator[str]:
     header = quoted or angled or ""
     for forbidden, reason in FORBIDDEN_HEADERS.items():
         if header == forbidden or (forbidden.endswith("/") and header.startswith(forbidden)):
@@ -108,7 +108,7 @@ def check(folder: Path) -> tuple[list[str], list[str]]:
     for path in sorted(folder.rglob("*")):
         if path.suffix not in {".cpp", ".hpp", ".h"} or not path.is_file():
             continue
-        problems += problems_of_file(path, folder)
+        problems += check_file(path, folder)
         length = len(path.read_text(encoding="utf-8").splitlines())
         if LONG < length <= TOO_LONG:
             remarks.append(f"{path}:{length}: {length} lines, more than {LONG}: think of splitting it")

@@ -125,7 +125,7 @@ def program(target: str, folder: Path = BUILD) -> Path:
     return folder / "cpp" / "tests" / target
 
 
-def inputs_of(target: str) -> list[str]:
+def list_inputs(target: str) -> list[str]:
     """Return the folders from which libFuzzer starts; it writes into the first."""
     work = BUILD / "work" / target
     seeds = BUILD / "seeds" / target
@@ -162,7 +162,7 @@ def fuzz(target: str, runs: int, seed: int, count: Count) -> None:
         "-verbosity=0",
     ]
     flags += ["-entropic=0", "-reload=0", f"-artifact_prefix={failures}/"]
-    command = [str(program(target)), *flags, *inputs_of(target)]
+    command = [str(program(target)), *flags, *list_inputs(target)]
     start = time.monotonic()
     completed = subprocess.run(
         command,
@@ -279,7 +279,7 @@ def merge(arguments: argparse.Namespace) -> int:
             f"-max_len={MAX_INPUT_BYTES_OF.get(target, MAX_INPUT_BYTES)}",
         ]
         environment = os.environ | {"ASAN_OPTIONS": "detect_leaks=0"}
-        command = [str(program(target)), *flags, str(merged), *inputs_of(target)]
+        command = [str(program(target)), *flags, str(merged), *list_inputs(target)]
         subprocess.run(command, check=True, capture_output=True, env=environment)
         corpus = CORPUS / target
         corpus.mkdir(parents=True, exist_ok=True)

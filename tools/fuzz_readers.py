@@ -98,17 +98,17 @@ def record_readers() -> Iterator[Reader]:
 def read_records(path: Path, suffix: str, plan: Plan) -> None:
     """Check that neither the size of blocks nor pyarrow changes the records for prediction and training."""
     name = f"records{suffix}"
-    records = outcome(lambda: records_of(path, name, plan))
-    assert outcome(lambda: records_of(path, name, plan, size=SMALL_BLOCK)) == records
-    training = outcome(lambda: training_of(path, name))
+    records = outcome(lambda: describe_records(path, name, plan))
+    assert outcome(lambda: describe_records(path, name, plan, size=SMALL_BLOCK)) == records
+    training = outcome(lambda: describe_training(path, name))
     with mock.patch.object(delimited, "arrow_csv", lambda: None):  # as if pyarrow were not installed
-        assert outcome(lambda: records_of(path, name, plan)) == records
-        assert outcome(lambda: training_of(path, name)) == training
-    for block in blocks_of(path, name, plan):
+        assert outcome(lambda: describe_records(path, name, plan)) == records
+        assert outcome(lambda: describe_training(path, name)) == training
+    for block in read_blocks(path, name, plan):
         block.without(TARGET).encode(plan)
 
 
-def blocks_of(path: Path, name: str, plan: Plan, size: int = 1 << 22) -> Iterator[Block]:
+def read_blocks(path: Path, name: str, plan: Plan, size: int = 1 << 22) -> Iterator[Block]:
     file = open_records(path, name=name, size=size)
     types = infer_column_types(plan) | {TARGET: "string"}
     if file.columns is not None and not set(types) & set(file.columns):
@@ -116,15 +116,15 @@ def blocks_of(path: Path, name: str, plan: Plan, size: int = 1 << 22) -> Iterato
     yield from file.blocks(types)
 
 
-def records_of(path: Path, name: str, plan: Plan, size: int = 1 << 22) -> str:
+def describe_records(path: Path, name: str, plan: Plan, size: int = 1 << 22) -> str:
     """Return all records with their lines as text, where NaN equals itself."""
     result = []
-    for block in blocks_of(path, name, plan, size):
+    for block in read_blocks(path, name, plan, size):
         result += [(block.line_of(row), record) for row, record in enumerate(block.records())]
     return repr(result)
 
 
-def training_of(path: Path, name: str) -> str:
+def describe_training(path: Path, name: str) -> str:
     """Return the training table of a file as text."""
     table = read_training(open_records(path, name=name), TARGET, kinds={}, drop=[])
     columns = {name: list(values) for name, values in table.columns.items()}

@@ -165,7 +165,7 @@ class Page:
         """Run a ``python`` block and return what it prints."""
         # Empty lines in front make a traceback name the line of the page.
         code = compile("\n" * block.line + block.code, str(self.path), "exec")
-        with in_terminal() as printed, warnings.catch_warnings():
+        with imitate_terminal() as printed, warnings.catch_warnings():
             warnings.simplefilter("ignore")
             exec(code, self.namespace)
         return tidy(printed.getvalue().decode())
@@ -177,7 +177,7 @@ class Page:
         else:
             from unkernel import cli
 
-            with in_terminal() as output:
+            with imitate_terminal() as output:
                 code = cli.main(shlex.split(command.words, comments=True)[1:])
             printed = output.getvalue().decode()
         if code != block.exit_code:
@@ -186,7 +186,7 @@ class Page:
 
 
 @contextlib.contextmanager
-def in_terminal() -> Iterator[io.BytesIO]:
+def imitate_terminal() -> Iterator[io.BytesIO]:
     """Collect the output, as on a terminal of a fixed width without colours."""
     old_columns = os.environ.get("COLUMNS")
     os.environ["COLUMNS"] = str(COLUMNS)
@@ -291,7 +291,7 @@ def outputs(page: Page, block: Block) -> Iterator[tuple[str, str]]:
 # --- Writing --------------------------------------------------------------------------------------------
 
 
-def with_outputs(path: Path) -> str:
+def insert_outputs(path: Path) -> str:
     """Run a page in the current folder, and return its text with the current output of its blocks."""
     text, page = path.read_text(encoding="utf-8"), Page(path)
     limit = FEWER_LINES.search(text)
@@ -355,7 +355,7 @@ def main(arguments: list[str]) -> int:
         with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
             if page in FIRST_PAGES:
                 write_treebanks(Path(folder))
-            now = with_outputs(page)
+            now = insert_outputs(page)
         if now != text:
             page.write_text(now, encoding="utf-8")
             print(f"{page.relative_to(ROOT)}: written")

@@ -22,9 +22,9 @@ HEAD = """<!-- Written by tools/pipelines_page.py; change src/unkernel/records/s
 
 `unkernel.compile` converts fitted scikit-learn pipelines into classifiers of [raw records](records.md). This
 page lists the steps and parameters that it supports. The compiled classifier gives the same labels as the
-pipeline, and scores within 1e-9. Before `compile` returns, it compares its predictions with those of the
-pipeline, on the records that you pass as `sample`, or on records that it generates from what the steps have
-learned. A difference raises an error.
+pipeline, and scores within 1e-9. Before `compile` returns, it compares its predictions with the predictions
+of the pipeline, on the records that you pass as `sample`, or on records that it generates from what the steps
+have learned. A difference raises an error.
 
 Everything that is not listed here raises an error that names the step: your own functions, classes of other
 packages, subclasses, and parameters that a later version of scikit-learn has added, unless they have their

@@ -108,21 +108,21 @@ def run(command: Sequence[str | Path], log: Path, environment: dict[str, str] | 
 
 def new_result(target: str) -> Result:
     """Return a result with the commit and the date; a plus stands for uncommitted changes."""
-    commit = output_of("git", "-C", str(ROOT), "rev-parse", "HEAD")[:12]
+    commit = run_command("git", "-C", str(ROOT), "rev-parse", "HEAD")[:12]
     changes = ("status", "--porcelain", "--untracked-files=no", "--", ":!docs/trust")
-    changed = output_of("git", "-C", str(ROOT), *changes)
+    changed = run_command("git", "-C", str(ROOT), *changes)
     day = datetime.datetime.now(datetime.UTC).date().isoformat()
     return Result(target, commit + ("+" if changed else ""), day, MACHINE)
 
 
-def output_of(*command: str) -> str:
+def run_command(*command: str) -> str:
     """Return the output of a command."""
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
 def first_line(*command: str) -> str:
     """Return the first line of a command's output, such as the version of a compiler."""
-    return output_of(*command).splitlines()[0].strip()
+    return run_command(*command).splitlines()[0].strip()
 
 
 def compile_native(result: Result, options: Sequence[str], programs: Sequence[str] = ("all",)) -> Path:
@@ -149,13 +149,13 @@ def run_native_tests(result: Result, folder: Path | None = None) -> None:
     try:
         message = run(["ctest", "--test-dir", folder or log.parent, "--output-on-failure", "-j", jobs()], log)
     except FailedError as error:
-        result.native_tests = counts_of_ctest(str(error))
+        result.native_tests = read_ctest_counts(str(error))
         raise
-    result.native_tests = counts_of_ctest(message)
+    result.native_tests = read_ctest_counts(message)
     result.seconds["native tests"] = round(time.monotonic() - start)
 
 
-def counts_of_ctest(output: str) -> dict[str, int]:
+def read_ctest_counts(output: str) -> dict[str, int]:
     """Return how many tests passed and failed, from the last lines of ctest."""
     search = re.search(r"(\d+) tests? failed out of (\d+)", output)
     if search is None:
@@ -179,14 +179,14 @@ def run_python_tests(
         run(command, BUILD / result.target / "log.txt", environment)
     finally:
         if report.exists():
-            counts = counts_of_pytest(report.read_text(encoding="utf-8"))
+            counts = read_pytest_counts(report.read_text(encoding="utf-8"))
             previous = result.python_tests or dict.fromkeys(counts, 0)
             result.python_tests = {name: previous[name] + count for name, count in counts.items()}
     spent = round(time.monotonic() - start)
     result.seconds["Python tests"] = result.seconds.get("Python tests", 0) + spent
 
 
-def counts_of_pytest(report: str) -> dict[str, int]:
+def read_pytest_counts(report: str) -> dict[str, int]:
     """Return how many tests passed, failed and were skipped, from a JUnit report."""
     counts = re.findall(r'(errors|failures|skipped|tests)="(\d+)"', report)
     result = {name: int(count) for name, count in counts}

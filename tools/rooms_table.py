@@ -38,7 +38,7 @@ def floors(contract: dict[str, Any]) -> list[list[str]]:
     return layers[::-1]
 
 
-def summary_of(module: Path) -> str:
+def read_summary(module: Path) -> str:
     """Return the first paragraph of the docstring of a package or a module, in Markdown."""
     file = module / "__init__.py" if module.is_dir() else module.with_suffix(".py")
     text = ast.get_docstring(ast.parse(file.read_text(encoding="utf-8"))) if file.is_file() else None
@@ -53,7 +53,7 @@ def python_tables(project: Path = ROOT / "pyproject.toml", source: Path = SOURCE
             folder = source.joinpath(*container.split("."))
             yield f"In `{folder.relative_to(source.parent)}`, the lowest rooms first:"
             rows = [
-                f"| {height} | `{name}` | {summary_of(folder / name)} |"
+                f"| {height} | `{name}` | {read_summary(folder / name)} |"
                 for height, names in enumerate(floors(contract), start=1)
                 for name in names
                 if (folder / name).is_dir() or (folder / f"{name}.py").is_file()
@@ -65,7 +65,7 @@ def python_tables(project: Path = ROOT / "pyproject.toml", source: Path = SOURCE
     if inner:
         yield "Large rooms are divided into folders:"
         names = ["/".join(folder.parts[-2:]) for folder in inner]
-        rows = [f"| `{name}` | {summary_of(folder)} |" for name, folder in zip(names, inner, strict=True)]
+        rows = [f"| `{name}` | {read_summary(folder)} |" for name, folder in zip(names, inner, strict=True)]
         yield "\n".join(["| folder | |", "|---|---|", *rows])
 
 
@@ -80,7 +80,7 @@ def native_table() -> Iterator[str]:
     yield "\n".join(["| floor | room | |", "|---:|---|---|", *rows])
 
 
-def with_tables(text: str) -> str:
+def insert_tables(text: str) -> str:
     """Return the page with its current tables."""
     head, begin, remainder = text.partition(BEGIN)
     _, end, tail = remainder.partition(END)
@@ -93,11 +93,11 @@ def main(arguments: list[str]) -> int:
     """Write the tables, or check them."""
     text = PAGE.read_text(encoding="utf-8")
     if arguments == ["--check"]:
-        if text == with_tables(text):
+        if text == insert_tables(text):
             return 0
         print(f"{PAGE} is not current: run python tools/rooms_table.py", file=sys.stderr)
         return 1
-    PAGE.write_text(with_tables(text), encoding="utf-8")
+    PAGE.write_text(insert_tables(text), encoding="utf-8")
     return 0
 
 

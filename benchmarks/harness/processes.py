@@ -27,10 +27,10 @@ class LeftOutError(Exception):
     """A contender is not installed or does not end; the message gives the reason."""
 
 
-def result_of(module: str, call: str, *, seconds: float | None = None) -> Any:
+def run_in_process(module: str, call: str, *, seconds: float | None = None) -> Any:
     """Return the result of ``module.call`` in a new process, as JSON; raise a `LeftOutError` if it fails."""
     program = f"import json, {module}; print(json.dumps({module}.{call}))"
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(FOLDER), *_inherited()])}
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(FOLDER), *_list_python_path()])}
     environment["UNKERNEL_DATA"] = str(datasets.folder() or "")
     try:
         completed = subprocess.run(
@@ -49,7 +49,7 @@ def result_of(module: str, call: str, *, seconds: float | None = None) -> Any:
     return json.loads(completed.stdout.splitlines()[-1])
 
 
-def result_of_fork(work: Callable[[], Any], *, seconds: float) -> Any:
+def run_in_fork(work: Callable[[], Any], *, seconds: float) -> Any:
     """Return the result of `work`, run in a fork of this process, which shares its memory.
 
     Raise a `LeftOutError` if the work fails, or takes longer than `seconds`.
@@ -132,5 +132,5 @@ def peers_folder() -> Path:
     return Path(os.environ.get(PEERS) or ROOT / "build" / "peers")
 
 
-def _inherited() -> list[str]:
+def _list_python_path() -> list[str]:
     return [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]

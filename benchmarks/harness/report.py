@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from harness.state import State, now, version_of_contender
+from harness.state import State, find_contender_version, now
 from harness.timing import Times
 
 RESULTS = Path(__file__).resolve().parents[1] / "results"
@@ -81,7 +81,7 @@ class Report:
         else:
             number, repeats, spread = value, 1, 0.0
         number = None if number is None else float(f"{number:.4g}")
-        version = version or version_of_contender(contender)
+        version = version or find_contender_version(contender)
         new_figure = Figure(task, contender, figure, unit, number, version, repeats, spread, note, at)
         self.figures.append(new_figure)
         place = "" if at is None else f" at {at:g}"
@@ -129,7 +129,7 @@ def read(path: Path) -> Saved:
     return Saved(stored["benchmark"], State(**stored["state"]), stored["left_out"], figures)
 
 
-def saved(folder: Path = RESULTS) -> Iterator[Saved]:
+def read_saved(folder: Path = RESULTS) -> Iterator[Saved]:
     """Return all files of figures, grouped by machine."""
     for path in sorted(folder.glob("*/*.json")):
         yield read(path)

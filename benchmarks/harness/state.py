@@ -77,13 +77,13 @@ def now(quick: bool) -> State:
     )
 
 
-def version_of_contender(name: str) -> str:
+def find_contender_version(name: str) -> str:
     """Return the version of a contender's package, or "" if the package is not in `DISTRIBUTIONS`."""
     result = [key for key in DISTRIBUTIONS if re.match(rf"{re.escape(key)}\b", name)]
-    return version_of(DISTRIBUTIONS[result[0]]) if result else ""
+    return find_version(DISTRIBUTIONS[result[0]]) if result else ""
 
 
-def version_of(distribution: str) -> str:
+def find_version(distribution: str) -> str:
     """Return the version of an installed package, or "" if it is not installed."""
     try:
         return metadata.version(distribution)

@@ -19,7 +19,7 @@ TOCTREE = re.compile(r"```{toctree}.*?```", re.DOTALL)
 LIST = re.compile(r"\.\. autosummary::\n(?:   :[^\n]*\n)*\n((?:   [^\n]+\n)+)")
 
 
-def names_of(page: str) -> list[str]:
+def list_names(page: str) -> list[str]:
     """Return the names that a page of the reference lists."""
     return [name.strip() for found in LIST.finditer(page) for name in found[1].splitlines()]
 
@@ -30,7 +30,7 @@ def tables(folder: Path, index: str) -> Iterator[str]:
     for page in pages:
         text = (folder / f"{page}.md").read_text(encoding="utf-8")
         title = text.partition("\n")[0].removeprefix("# ")
-        lines = "\n".join(f"   {name}" for name in names_of(text))
+        lines = "\n".join(f"   {name}" for name in list_names(text))
         yield f"## [{title}]({page}.md)"
         yield f"```{{eval-rst}}\n.. currentmodule:: unkernel\n\n.. autosummary::\n\n{lines}\n```"
 

@@ -33,23 +33,23 @@ def test_benchmarks_can_be_imported_without_peers(path):
 
 
 def test_saved_figures_are_read_back(report, tmp_path):
-    from harness.report import read, saved
+    from harness.report import read, read_saved
 
     path = report.save(tmp_path)
     back = read(path)
     assert back.figures == report.figures and back.state == report.state
     assert back.left_out == {"other peer": "ImportError: no module named peer"}
-    assert [file.benchmark for file in saved(tmp_path)] == ["data"]
+    assert [file.benchmark for file in read_saved(tmp_path)] == ["data"]
     best = back.figures[0]
     assert (best.value, best.repeats, best.spread) == (0.25, 3, 1.0)
 
 
 def test_the_page_shows_every_figure(report, tmp_path):
     import page
-    from harness.report import saved
+    from harness.report import read_saved
 
     report.save(tmp_path)
-    text = page.subject_page("linear", saved(tmp_path))
+    text = page.subject_page("linear", read_saved(tmp_path))
     assert "## Reading svmlight files, against scikit-learn's load_svmlight_file\n" in text
     assert "| task | contender | time, CPU s | memory, MB |" in text
     assert "| reading | **unkernel** | ~0.25 | 10 |" in text
@@ -60,7 +60,7 @@ def test_the_page_shows_every_figure(report, tmp_path):
     assert f"Commit {report.state.commit}, " in text
     assert "short version" in text
     assert "## Ranking\n" in text and "*Not measured yet.*" in text
-    overview = page.overview(saved(tmp_path))
+    overview = page.overview(read_saved(tmp_path))
     assert "(../docs/results/linear.md)" in overview
     assert f"- {page.machine(report.state)}; commit {report.state.commit}\n" in overview
 
@@ -75,9 +75,9 @@ def test_every_benchmark_is_on_one_page():
 
 def test_headlines_are_figures_of_one_machine():
     import summary
-    from harness.report import HEADLINE_MACHINE, saved
+    from harness.report import HEADLINE_MACHINE, read_saved
 
-    files = list(saved())
+    files = list(read_saved())
     assert len(list(summary.lines(files))) == len(summary.COMPARISONS)
     others = [file for file in files if file.state.machine != HEADLINE_MACHINE]
     assert list(summary.lines(others)) == []
@@ -86,13 +86,13 @@ def test_headlines_are_figures_of_one_machine():
 def test_headlines_are_written_in_words(report, tmp_path):
     import page
     import summary
-    from harness.report import HEADLINE_MACHINE, saved
+    from harness.report import HEADLINE_MACHINE, read_saved
 
     report.state = replace(report.state, machine=HEADLINE_MACHINE)
     report.add("reading", "peer", "speed", "1/s", 300.0)
     report.add("reading", "unkernel", "speed", "1/s", 1200.0)
     report.save(tmp_path)
-    files = list(saved(tmp_path))
+    files = list(read_saved(tmp_path))
     compared = [
         summary.Comparison("Read", "data", "reading", figure, "unkernel", "peer")
         for figure in ("time", "speed")
@@ -101,7 +101,7 @@ def test_headlines_are_written_in_words(report, tmp_path):
         ["Read", "**250 ms**", "peer: 1 s", "4 ×"],
         ["Read", "**1,200 per second**", "peer: 300 per second", "4 ×"],
     ]
-    text = page.with_results("<!-- headlines: 2 -->\nold\n<!-- end of results -->\n", files)
+    text = page.insert_results("<!-- headlines: 2 -->\nold\n<!-- end of results -->\n", files)
     assert "times better" in text and "old" not in text
 
 
@@ -109,37 +109,37 @@ def test_titles_end_at_a_colon():
     import page
     import run
 
-    titles = [page.words_of(name)[0] for name in run.benchmarks()]
+    titles = [page.split_docstring(name)[0] for name in run.benchmarks()]
     assert len(set(titles)) == len(titles) and not any(":" in title for title in titles)
-    title, text = page.words_of("records")
+    title, text = page.split_docstring("records")
     assert title == "Records" and text.startswith("From a dict to its class, against")
 
 
 def test_points_of_a_curve_are_shown_in_separate_rows(report, tmp_path):
     import page
-    from harness.report import saved
+    from harness.report import read_saved
 
     report.add("reading", "unkernel, in parts", "time", "CPU s", 2.0, at=10.0)
     report.add("reading", "unkernel, in parts", "time", "CPU s", 3.0, at=2000.0)
     report.save(tmp_path)
-    text = page.subject_page("linear", saved(tmp_path))
+    text = page.subject_page("linear", read_saved(tmp_path))
     assert "| **unkernel, in parts** at 10 | 2 |" in text
     assert "| **unkernel, in parts** at 2,000 | 3 |" in text
 
 
 def test_documents_show_the_figures_of_some_tasks(report, tmp_path):
     import page
-    from harness.report import saved
+    from harness.report import read_saved
 
     report.add("writing", "unkernel", "time", "CPU s", 7.0)
     report.save(tmp_path)
-    files = list(saved(tmp_path))
+    files = list(read_saved(tmp_path))
     text = "Before.\n\n<!-- results of data: writing -->\nold\n<!-- end of results -->\n\nAfter.\n"
-    new = page.with_results(text, files)
+    new = page.insert_results(text, files)
     assert "| writing | **unkernel** | 7 |" in new and "reading" not in new and "old" not in new
     assert new.startswith("Before.\n") and new.endswith("\nAfter.\n")
-    assert page.with_results(new, files) == new
-    assert "Not measured yet" in page.with_results(text.replace("of data", "of nothing"), files)
+    assert page.insert_results(new, files) == new
+    assert "Not measured yet" in page.insert_results(text.replace("of data", "of nothing"), files)
 
 
 def test_pages_match_the_saved_figures():
@@ -173,26 +173,26 @@ def test_a_short_run_does_not_replace_a_whole_one(report, tmp_path, monkeypatch)
 
 
 def test_peers_have_the_versions_of_their_packages():
-    from harness.state import version_of, version_of_contender
+    from harness.state import find_contender_version, find_version
 
     for name in ("SVC", "LinearSVC, words", "scikit-learn, a frame of one row"):
-        assert version_of_contender(name) == version_of("scikit-learn") != ""
-    assert version_of_contender("unkernel, SVC compiled") == version_of_contender("SVCs") == ""
+        assert find_contender_version(name) == find_version("scikit-learn") != ""
+    assert find_contender_version("unkernel, SVC compiled") == find_contender_version("SVCs") == ""
 
 
 def test_peers_have_one_thread():
-    from harness.processes import result_of
+    from harness.processes import run_in_process
 
-    assert result_of("os", "environ['OMP_NUM_THREADS']") == "1"
+    assert run_in_process("os", "environ['OMP_NUM_THREADS']") == "1"
 
 
 def test_reasons_are_returned_from_other_processes(monkeypatch, tmp_path):
-    from harness.processes import LeftOutError, result_of
+    from harness.processes import LeftOutError, run_in_process
 
     monkeypatch.setenv("UNKERNEL_PEERS", str(tmp_path))
-    assert result_of("harness.processes", "peak_megabytes()") > 1
+    assert run_in_process("harness.processes", "peak_megabytes()") > 1
     with pytest.raises(LeftOutError, match=r"^learner has not been built; see benchmarks/peers.py$"):
-        result_of("harness.processes", "program('learner')")
+        run_in_process("harness.processes", "program('learner')")
 
 
 def test_programs_are_run_and_measured(tmp_path):
@@ -235,15 +235,15 @@ def test_contenders_take_turns():
 
 
 def test_forks_return_results_and_reasons():
-    from harness.processes import LeftOutError, result_of_fork
+    from harness.processes import LeftOutError, run_in_fork
 
     def fail():
         raise ValueError("no data")
 
-    assert result_of_fork(lambda: {"answer": 42}, seconds=600) == {"answer": 42}
+    assert run_in_fork(lambda: {"answer": 42}, seconds=600) == {"answer": 42}
     with pytest.raises(LeftOutError, match=r"^ValueError: no data$"):
-        result_of_fork(fail, seconds=600)
+        run_in_fork(fail, seconds=600)
     with pytest.raises(LeftOutError, match=r"^it did not end in 0.01 s$"):
-        result_of_fork(lambda: time.sleep(600), seconds=0.01)
+        run_in_fork(lambda: time.sleep(600), seconds=0.01)
     with pytest.raises(LeftOutError, match=r"^it ended with 3$"):
-        result_of_fork(lambda: os._exit(3), seconds=600)
+        run_in_fork(lambda: os._exit(3), seconds=600)

@@ -44,7 +44,7 @@ def page(paper, tmp_path, monkeypatch):
     monkeypatch.setattr(papers, "PAGES", tmp_path)
     report = Report("paper_chang2010")
     paper.measure(report, list(paper.work))
-    return papers.text_of(paper, read(report.save(tmp_path)), "chang2010")
+    return papers.make_page_part(paper, read(report.save(tmp_path)), "chang2010")
 
 
 def test_tables_compare_the_numbers_of_the_paper_with_ours(page):

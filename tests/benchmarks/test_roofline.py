@@ -26,7 +26,7 @@ def rows():
 def test_features_are_ranked_by_frequency(rows):
     import roofline
 
-    counts = np.asarray(roofline.ranked(rows).sum(axis=0)).ravel()
+    counts = np.asarray(roofline.renumber_by_frequency(rows).sum(axis=0)).ravel()
     assert (np.diff(counts) <= 0).all() and counts.sum() == rows.nnz
 
 
@@ -41,7 +41,7 @@ def test_conjunctions_are_all_sets_of_features_with_distinct_places(rows, degree
     ]
     assert [len(found) for found in keys] == [len(found) for found in sets]
     distinct = {frozenset(chosen) for found in sets for chosen in found}
-    places = roofline.places_of(keys)
+    places = roofline.rank_keys(keys)
     assert len(np.unique(np.concatenate(keys))) == len(distinct)
     assert places.min() == 0 and places.max() == len(distinct) - 1
 

@@ -142,7 +142,7 @@ def test_contenders_are_judged_by_the_same_measures(houses, kind):
         if not contender.is_here() or contender.name == "EBM":  # which takes long
             continue
         seen += 1
-        found = tables.judged(contender, table if contender.takes_texts else without_texts, parts)
+        found = tables.judge_contender(contender, table if contender.takes_texts else without_texts, parts)
         assert 0 <= found["error"] < (1.0 if kind == "numbers" else np.log(2)), contender.name
         assert found["training"] > 0 and found["one record"] > 0 and found["stored"] > 0
         assert found.get("ROC area", 1.0) > 0.9

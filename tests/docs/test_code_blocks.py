@@ -117,18 +117,18 @@ def test_outputs_are_written_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     page = tmp_path / "page.md"
     page.write_text(PAGE, encoding="utf-8")
     assert len(list(page_outputs.differences(page))) == 3
-    written = page_outputs.with_outputs(page)
+    written = page_outputs.insert_outputs(page)
     assert "    ```\n\n    ```output\n    42\n    0 0.0\n    1 0.5\n    2 1.0\n    ```\n\nThen" in written
     assert f"$ unkernel --version\nunkernel {unkernel.__version__}\n$ ls\nsomething else\n" in written
     assert "echo said\nsaid\n```\n" in written and "output\nhidden" not in written
     shortened = written.replace("    1 0.5\n", "    ...\n")
     page.write_text(shortened, encoding="utf-8")
     assert list(page_outputs.differences(page)) == []
-    assert page_outputs.with_outputs(page) == shortened
+    assert page_outputs.insert_outputs(page) == shortened
     page.write_text(shortened.replace("42", "41"), encoding="utf-8")
     (difference,) = page_outputs.differences(page)
     assert difference.startswith(f"{page}:3: shows\n41\n") and "prints\n42\n" in difference
-    assert page_outputs.with_outputs(page) == written
+    assert page_outputs.insert_outputs(page) == written
 
 
 @pytest.mark.parametrize(

@@ -115,7 +115,7 @@ def _tune(learner: Any, arguments: dict[str, Any]) -> None:
     from unkernel.cli.render.training_summary import print_tuning
     from unkernel.cli.terminal.progress import Display
 
-    # Only flags are converted here: other options are lists or ranges as text, which `Search.from_arguments` parses.
+    # Only flags are converted here: `Search.from_arguments` parses the other options, which are text.
     flags = [option for option in learner.options() if option.kind is bool]
     options = given_options({name: value for name, value in arguments.items() if value != []}, flags)
     if learner.takes_records:
