@@ -244,7 +244,7 @@ def test_invalid_labels_are_refused(classes, path):
 @pytest.mark.parametrize(
     ("metadata", "reason"),
     [
-        ({"version": "3"}, "format version 3, and this unkernel reads up to 2: upgrade"),
+        ({"version": "4"}, "format version 4, and this unkernel reads up to 3: upgrade"),
         ({"version": "99999999"}, "format version 99999999"),
         ({"version": "1.0"}, "no format version"),
         ({"version": "-1"}, "no format version"),

@@ -13,8 +13,8 @@ from sklearn.utils.multiclass import _ovr_decision_function
 
 from reference.models import make_model
 from reference.selection import few_examples
-from unkernel import FormatError, load
-from unkernel.models import ConjunctionModel, Decision, LinearModel, Platt
+from unkernel import FormatError, PolyRegressor, compile, load, write_model
+from unkernel.models import ConjunctionModel, Decision, Kernel, KernelModel, LinearModel, Platt
 from unkernel.models.decision import condense_pairs, expand_pairs, pair_columns, pairs
 
 
@@ -81,6 +81,49 @@ def test_the_other_schemes():
             decision.probabilities(np.zeros((2, decision.n_scores)))
 
 
+def test_the_log_link_predicts_exponentials():
+    decision = Decision("regression", np.empty(0), link="log")
+    scores = np.array([-1000.0, -2.0, 0.0, 0.25, 30.0, 1000.0])[:, None]
+    assert decision.decide(scores).tolist() == scores[:, 0].tolist()
+    np.testing.assert_allclose(decision.choose(scores)[:-1], np.exp(scores[:-1, 0]), rtol=1e-15)
+    assert decision.choose(scores)[-1] == np.finfo(float).max
+    assert decision.choose(np.empty((0, 1))).shape == (0,)
+    assert "decision_link" not in Decision("regression", np.empty(0)).to_json()
+    for unknown in ("logit", "", None, 1):
+        with pytest.raises(FormatError, match="'decision' is missing or damaged"):
+            Decision.from_json("file", decision.to_json() | {"decision_link": unknown})
+    for options in ({"link": "logit"}, {"link": "log", "ranking": True}):
+        with pytest.raises(ValueError, match="link"):
+            Decision("regression", np.empty(0), **options)
+    with pytest.raises(ValueError, match="link 'log' is for models that predict numbers"):
+        Decision("binary", np.arange(2), link="log")
+
+
+@pytest.mark.parametrize("kind", ["linear", "kernel", "conjunctions"])
+def test_models_of_every_kind_have_links(kind, tmp_path):
+    decision = Decision("regression", np.empty(0, np.int64), link="log")
+    X = np.array([[0.5, 0.25], [1.0, 0.0]])
+    if kind == "linear":
+        model = LinearModel(np.ones((2, 1)), np.zeros(1), decision, 2, True, {})
+    elif kind == "kernel":
+        kernel = Kernel("polynomial", 2, 1.0, 1.0)
+        model = KernelModel(kernel, X, np.ones((2, 1)), np.zeros(1), decision, 2, True, {})
+    else:
+        model = PolyRegressor(loss="poisson").fit(X, [1, 2]).to_model()
+    fast = compile(model)
+    fast.save(tmp_path / "m.uk")
+    assert b'"version": "3"' in (tmp_path / "m.uk").read_bytes()[:4096]
+    loaded = load(tmp_path / "m.uk")
+    scores = fast.decision_function(X)
+    assert loaded.decision.link == "log"
+    for classifier in (fast, loaded):
+        np.testing.assert_allclose(classifier.predict(X), np.exp(scores), rtol=1e-14)
+        assert classifier.predict_one([0, 1], [0.5, 0.25]) == classifier.predict(X)[0]
+    if kind == "kernel":
+        with pytest.raises(ValueError, match="'libsvm' has no link of counts: save the model"):
+            write_model(model, tmp_path / "m.model", format="libsvm")
+
+
 @pytest.mark.parametrize("classes", [2, 3, 5])
 @pytest.mark.parametrize("coupled", [False, True])
 def test_probabilities(classes, coupled):
@@ -133,6 +176,7 @@ DECISIONS = [
     Decision("one_vs_one", np.arange(4), "ovr", True, Platt(np.arange(6.0), np.ones(6))),
     Decision("one_class", np.array([-1, 1])),
     Decision("regression", np.empty(0)),
+    Decision("regression", np.empty(0), link="log"),
 ]
 
 

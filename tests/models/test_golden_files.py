@@ -20,7 +20,7 @@ def questions() -> dict[str, object]:
 
 
 def test_every_kind_has_a_golden_file():
-    for version, kinds_without_file in (("plain", {"records", "threshold"}), ("digests", set())):
+    for version, kinds_without_file in (("plain", {"records", "threshold", "counts"}), ("digests", set())):
         names = {path.stem.partition("-")[2] for path in FILES if path.stem.startswith(version)}
         assert names == set(questions()) - kinds_without_file
 
@@ -42,6 +42,14 @@ def test_a_threshold_decides_as_when_it_was_written():
         classifier.classes_[int(probability >= 0.2)] for probability in probabilities
     ]
     assert b'"version": "2"' in path.read_bytes()[:4096]  # earlier readers would ignore the threshold
+
+
+def test_a_link_applies_as_when_it_was_written():
+    path = golden_models.FILES / "digests-counts.uk"
+    classifier = golden_models.open_model(path)
+    scores = classifier.decision_function(questions()["counts"])
+    np.testing.assert_allclose(classifier.predict(questions()["counts"]), np.exp(scores), rtol=1e-14)
+    assert b'"version": "3"' in path.read_bytes()[:4096]  # earlier readers would ignore the link
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)

@@ -13,7 +13,7 @@ import pandas as pd
 import pyarrow as pa
 
 import unkernel
-from one_answer.answers import Answer, Outcome, list_answers, flat_shares, read_refusal
+from one_answer.answers import Answer, Outcome, flat_shares, list_answers, read_refusal
 from one_answer.limits import CannotExpressError, Limit
 from one_answer.server import ServedModel
 from one_answer.subjects import Subject

@@ -71,6 +71,8 @@ def make_models() -> Iterator[tuple[str, Any, Any]]:
     )
     logistic = LogisticRegression().fit(binary.X[:20], binary.y[:20])
     yield "threshold", unkernel.models.from_estimator(logistic).with_threshold(0.2), binary.X[20:40]
+    counts = unkernel.PolyRegressor(degree=2, loss="poisson", C=0.1)
+    yield "counts", counts.fit(binary.X[:20], np.arange(20) % 5), binary.X[20:40]
     yield "tree", unkernel.TreeSVC().fit(TREES, TREE_CLASSES), TREES
     if hasattr(unkernel, "RecordEncoder"):
         pipeline = make_pipeline(

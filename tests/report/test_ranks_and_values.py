@@ -11,7 +11,7 @@ from sklearn.svm import SVR
 
 import unkernel
 from reference.pages import Page
-from unkernel import RankSVM
+from unkernel import PolyRegressor, RankSVM
 from unkernel.cutplane import ndcg_score, ordered_pairs
 from unkernel.report import report
 
@@ -88,3 +88,30 @@ def test_a_report_of_numbers():
     assert {"Values", "Mistakes"} <= set(page.texts["h2"])
     with pytest.raises(ValueError, match="right answers of a regression must be numbers"):
         fast.report(X, np.array(["a"] * len(X)))
+
+
+def test_a_report_of_counts():
+    generator = np.random.default_rng(0)
+    X = generator.random((80, 4)).round(2)
+    y = generator.poisson(np.exp(X @ np.arange(4)))
+    fast = unkernel.compile(PolyRegressor(loss="poisson", C=0.1).fit(X, y), measure=False)
+    counts_report = report({"counts": fast, "again": fast}, X, y)
+    measures = {measure.name: measure.value for measure in counts_report.measures["counts"]}
+    predictions = fast.predict(X)
+    assert measures == pytest.approx(
+        {
+            "R squared": metrics.r2_score(y, predictions),
+            "root mean squared error": metrics.root_mean_squared_error(y, predictions),
+            "mean absolute error": metrics.mean_absolute_error(y, predictions),
+            "Poisson deviance": metrics.mean_poisson_deviance(y, predictions),
+        }
+    )
+    page = Page(counts_report.html())
+    assert {"Values", "Mistakes"} <= set(page.texts["h2"])
+    assert "Differences to counts" in counts_report.html()
+    assert "the mean of a count, exp(score)" in page.texts["td"]
+    worst = np.abs(predictions - y).argmax()
+    assert any(f"{y[worst]} is right" in title for title in page.texts["h4"])
+    # With negative values, the deviance is unknown.
+    measures = fast.report(X, y - 5).measures["CompiledClassifier"]
+    assert "Poisson deviance" not in {measure.name for measure in measures}

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import math
+from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.pipeline import make_pipeline
 
 import unkernel
-from serve.serving import LABELS, RECORDS, TREES, Client, record_model
+from serve.serving import LABELS, RECORDS, TREES, Client, record_model, served
+from unkernel import PolyRegressor, RecordEncoder
 from unkernel._core import JsonShape
 from unkernel.serve.answerers.classifier_scores import AnswerFormat
 
@@ -245,3 +249,20 @@ def test_headers_give_the_version_and_the_duration(client: Client):
     response = client.post("/models/people/predict", json=RECORDS[0])
     assert response.headers["x-model-version"] == "1"
     assert float(response.headers["server-timing"].removeprefix("model;dur=")) > 0
+
+
+def test_a_model_of_counts_answers_with_means(tmp_path: Path) -> None:
+    records = [{"age": age, "town": town} for age in (20, 40, 60) for town in ("Oslo", "Nara")]
+    counts = [1, 4, 2, 9, 3, 15]
+    regressor = PolyRegressor(loss="poisson", C=10.0)
+    fast = unkernel.compile(make_pipeline(RecordEncoder(min_count=1), regressor).fit(records, counts))
+    fast.save(tmp_path / "counts.uk")
+    with served({"counts": tmp_path / "counts.uk"}) as client:
+        answers = client.post("/models/counts/predict", json=records).json()
+        explained = client.post("/models/counts/explain", json=records[0]).json()
+        described = client.get("/models/counts").json()
+    assert [answer["prediction"] for answer in answers] == fast.predict(records).tolist()
+    assert [answer["score"] for answer in answers] == fast.decision_function(records).tolist()
+    assert explained["prediction"] == answers[0]["prediction"]
+    assert explained["total"] == pytest.approx(math.log(explained["prediction"]))
+    assert (described["scheme"], described["link"]) == ("regression", "log")

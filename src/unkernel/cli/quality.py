@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from unkernel.cli.inputs.labelled_files import class_labels
 from unkernel.measures.class_measures import ACCURACY, F1, LOG_LOSS, PRECISION, RECALL, ClassMeasures
 from unkernel.measures.predictions import Examples, ScoredExamples
-from unkernel.measures.value_measures import ABSOLUTE, R_SQUARED, ROOT_SQUARED, ValueMeasures
+from unkernel.measures.value_measures import ABSOLUTE, POISSON, R_SQUARED, ROOT_SQUARED, ValueMeasures
 from unkernel.models import Decision
 from unkernel.models.several_outputs import list_predictions
 
@@ -34,7 +34,7 @@ RANK_MEASURES = (
     "accuracy_note",
     "mean_absolute_error",
 )
-VALUE_MEASURES = ("r_squared", "root_mean_squared_error", "mean_absolute_error")
+VALUE_MEASURES = ("r_squared", "root_mean_squared_error", "mean_absolute_error", "poisson_deviance")
 QUALITY = dict.fromkeys([*CLASS_MEASURES, *RANK_MEASURES, *VALUE_MEASURES, "mean_squared_error"])
 NDCG_DEPTH = 10
 
@@ -54,7 +54,10 @@ def compare(
 
 
 def compare_values(decision: Decision, scores: Numbers, values: NDArray[Any]) -> dict[str, Any]:
-    """Return the errors, and R squared, which is None if all values are equal."""
+    """Return the errors, R squared, and for models of counts the Poisson deviance.
+
+    R squared is None if all values are equal.
+    """
     measures = ValueMeasures(ScoredExamples(decision, scores, Examples(values)))
     values_by_name = measures.values()
     r_squared = values_by_name[R_SQUARED]
@@ -63,6 +66,7 @@ def compare_values(decision: Decision, scores: Numbers, values: NDArray[Any]) ->
         "root_mean_squared_error": values_by_name[ROOT_SQUARED],
         "mean_absolute_error": values_by_name[ABSOLUTE],
         "mean_squared_error": float(np.mean(measures.errors**2)),
+        "poisson_deviance": values_by_name.get(POISSON),
     }
 
 

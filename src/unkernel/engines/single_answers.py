@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from unkernel._core import sigmoid_of_one, softmax_of_one
+from unkernel._core import exponential_of_one, sigmoid_of_one, softmax_of_one
 from unkernel.models import Decision, Threshold
 from unkernel.models.curves import Curves, Sigmoid
 from unkernel.models.decision import Softmax
@@ -64,7 +64,7 @@ def make_predict_one(calls: SingleCalls, decision: Decision) -> AnswerOne:
     if decision.scheme == "one_vs_one":
         return calls.choose_by_pairs(decision.classes.tolist(), decision.breaks_ties)
     if decision.scheme == "regression":
-        return calls.score
+        return calls.score if decision.link == "identity" else calls.convert(exponential_of_one)
     return calls.convert(lambda scores: decision.choose(_to_table(scores)).tolist()[0])
 
 

@@ -26,10 +26,11 @@ from unkernel.data.files import name_of
 from unkernel.errors import FormatError
 
 MAGIC = "unkernel"
-VERSION = 2
-THRESHOLD = "decision_threshold"  # the setting that earlier readers would ignore: its files have version 2
+VERSION = 3
+THRESHOLD, LINK = "decision_threshold", "decision_link"
+OUTPUTS = "outputs"  # the decisions of several outputs
+_VERSIONS = {THRESHOLD: 2, OUTPUTS: 2, LINK: 3}  # settings that readers of earlier versions would ignore
 _NEEDED_VERSION = "needed_version"  # the setting of a part of a model that earlier readers do not know
-OUTPUTS = "outputs"  # the decisions of several outputs, which earlier readers do not know
 _MAX_HEADER_BYTES = 1 << 24
 _MAX_RANK = 3
 _HEADER_ALIGNMENT = 64
@@ -113,11 +114,10 @@ def _encode(
 
 def _find_version(settings: Mapping[str, Any]) -> int:
     """Return the first version whose readers know all settings."""
-    if THRESHOLD in settings or OUTPUTS in settings:
-        return 2
     parts = ("classifier", "model", "settings", "decision", "ranking", "plan")
     nested = [settings.get(name) for name in parts]
-    versions = (_find_version(inner) for inner in nested if isinstance(inner, Mapping))
+    versions = [_find_version(inner) for inner in nested if isinstance(inner, Mapping)]
+    versions += [version for name, version in _VERSIONS.items() if name in settings]
     return max([int(settings.get(_NEEDED_VERSION, 1)), *versions])
 
 

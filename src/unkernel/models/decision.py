@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unkernel._core import count_votes, softmax, sum_votes
+from unkernel._core import count_votes, finite_exponentials, softmax, sum_votes
 from unkernel.errors import FormatError
 from unkernel.models import container, several_outputs
 from unkernel.models.curves import Curves, parse_numbers, scores_per_member, sigmoid
@@ -22,6 +22,7 @@ SCHEMES = (
     *("binary", "one_vs_rest", "one_vs_one", "one_class", "regression", "ordinal", "calibrated"),
     *(several_outputs.MULTI_LABEL, several_outputs.MULTI_OUTPUT),
 )
+LINKS = ("identity", "log")
 _WITHOUT_CLASSES = ("regression", several_outputs.MULTI_OUTPUT)
 # LIBSVM clips the probabilities of pairs of classes to [1e-7, 1 - 1e-7].
 _MIN_PROBABILITY = 1e-7
@@ -82,7 +83,7 @@ class Decision:
           above 0 is a vote for ``classes[i]``, and any other score is a vote for ``classes[j]``. The class
           with the most votes wins; among equals, the first.
         - ``"one_class"``: one score; above 0 means 1, otherwise -1.
-        - ``"regression"``: the score is the prediction.
+        - ``"regression"``: the score is the prediction, or its logarithm; see ``link``.
         - ``"ordinal"``: one score; ``classes[k]`` if the score is above exactly k thresholds.
         - ``"calibrated"``: the most probable class wins. There may be the scores of several classifiers.
         - ``"multi_label"``: each label has a decision of its own; a row may have several labels, or none.
@@ -110,6 +111,9 @@ class Decision:
     outputs : tuple of Decision, default=()
         The decisions of the labels or outputs, for the schemes "multi_label" and "multi_output". The scores
         of the outputs follow each other. The decisions of labels have the classes 0 and 1.
+    link : {"identity", "log"}, default="identity"
+        The function of the prediction that the score is, for the scheme "regression": with "log", the
+        prediction is exp(score), or the largest finite number if that is less.
 
     See Also
     --------
@@ -135,6 +139,7 @@ class Decision:
     ranking: bool = False
     threshold: Threshold | None = None
     outputs: tuple[Decision, ...] = ()
+    link: str = "identity"
 
     def __post_init__(self) -> None:
         """Check that the parts fit together."""
@@ -144,6 +149,10 @@ class Decision:
             raise ValueError(f"shape must be 'ovo' or 'ovr', got {self.shape!r}")
         if self.ranking and self.scheme not in ("regression", "ordinal"):
             raise ValueError(f"scheme {self.scheme!r} does not rank rows")
+        if self.link not in LINKS:
+            raise ValueError(f"link must be one of {', '.join(LINKS)}, got {self.link!r}")
+        if self.link != "identity" and (self.scheme != "regression" or self.ranking):
+            raise ValueError(f"link {self.link!r} is for models that predict numbers")
         self._check_classes()
         several_outputs.check_outputs(self)
         if self.threshold is not None:
@@ -284,7 +293,8 @@ class Decision:
         if self.outputs:
             return several_outputs.choose(self, scores)
         if self.scheme == "regression":
-            return scores[:, 0]
+            values: Scores = scores[:, 0]
+            return values if self.link == "identity" else _exponentiate(values)
         chosen: NDArray[Any] = self.classes[self.codes(scores)]
         return chosen
 
@@ -471,6 +481,8 @@ class Decision:
             stored[container.THRESHOLD] = self.threshold.to_json()
         if self.outputs:
             stored[container.OUTPUTS] = [output.to_json() for output in self.outputs]
+        if self.link != "identity":
+            stored[container.LINK] = self.link
         return stored | ({"ranking": True} if self.ranking else {})
 
     @classmethod
@@ -521,6 +533,7 @@ class Decision:
                 ranking,
                 Threshold.from_json(stored.get(container.THRESHOLD)),
                 cls._read_outputs(name, stored.get(container.OUTPUTS, [])),
+                stored.get(container.LINK, "identity"),
             )
         except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise damaged from error
@@ -533,6 +546,10 @@ class Decision:
         ):
             raise ValueError("not a list of decisions of single outputs")
         return tuple(cls.from_json(name, one) for one in stored)
+
+
+def _exponentiate(scores: Scores) -> Scores:
+    return np.asarray(finite_exponentials(np.ascontiguousarray(scores)))
 
 
 def pairs(count: int) -> Iterator[tuple[int, int]]:

@@ -83,10 +83,9 @@ def _read_members(
     members = []
     for inner in inner_estimators:
         model = inner.to_model() if hasattr(inner, "to_model") else from_estimator(inner)
-        if (
-            not isinstance(model, LinearModel)
-            or not model.decision.decides_by_scores
-            or model.decision.outputs
+        decision = model.decision
+        if not isinstance(model, LinearModel) or not (
+            decision.decides_by_scores and decision.link == "identity" and not decision.outputs
         ):
             raise ValueError(
                 f"{type(estimator).__name__} of {type(inner).__name__} is not supported; give linear models"

@@ -193,10 +193,15 @@ class PolyLearner(PreparedLearner, RowLearner):
             return np.empty(0, np.uint64), np.empty(0)
         return start.hashes, start.duals.reshape(-1)
 
+    @property
+    def _cost(self) -> float:
+        """The cost of a row of weight 1, in the units of the training set."""
+        return float(self.C)
+
     def _make_row_options(self, loss: str) -> RowOptions:
         return RowOptions(
             loss=loss,
-            C=float(self.C),
+            C=self._cost,
             storage=self.storage,
             memory=float(available_bytes()),
             tolerance=float(self.tol),
@@ -220,8 +225,8 @@ class PolyLearner(PreparedLearner, RowLearner):
     ) -> PolySolution:
         """Train weights under a penalty with an l1 part, column by column.
 
-        In regression, `targets` has the target of each code minus the centre, and the intercept of the start
-        model contains the centre.
+        In regression, `targets` has the target of each code relative to the mean, and the intercept of the
+        start model contains `centre`.
         """
         self._steps = "Newton steps"
         keys, weights, intercept = self._match_conjunctions(start.model, training_set.rows)
@@ -243,7 +248,7 @@ class PolyLearner(PreparedLearner, RowLearner):
             loss=loss,
             l1=float(l1),
             l2=float(l2),
-            C=float(self.C),
+            C=self._cost,
             memory=float(available_bytes()),
             tolerance=float(self.tol),
             max_steps=int(self.max_iter),

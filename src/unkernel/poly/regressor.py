@@ -1,4 +1,4 @@
-"""Regression on conjunctions of features, by least squares or support vectors."""
+"""Regression on conjunctions of features: least squares, support vectors, quantiles and counts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from unkernel._core import DistinctRows, PolySolution
+from unkernel._core import DistinctRows, PolySolution, logarithm_of_one
 from unkernel.data.rows.csr import CsrRows
 from unkernel.learners.base import Model
 from unkernel.learners.progress import OnProgress
@@ -22,13 +22,20 @@ from unkernel.poly.updates import Examples, UpdatableLearner
 
 _LINEAR_LOSSES = ("absolute_error", "epsilon_insensitive", "quantile")
 _EPSILON_LOSSES = ("epsilon_insensitive", "squared_epsilon_insensitive")
-_LOSSES = {"squared_error", "squared_epsilon_insensitive", *_LINEAR_LOSSES}
+_SMOOTH_LOSSES = ("squared_error", "poisson")
+_LOSSES = {"squared_epsilon_insensitive", *_LINEAR_LOSSES, *_SMOOTH_LOSSES}
+_STORAGES_OF_COUNTS = ("auto", "on_the_fly", "condensed")
+_LARGEST_COUNT = 1e15
 _VALUES = Decision("regression", np.empty(0, dtype=np.int64))
+_COUNTS = Decision("regression", np.empty(0, dtype=np.int64), link="log")
 
 
 @dataclass(frozen=True, eq=False)
 class RegressionSet:
-    """The distinct rows, and `values`, the distinct targets minus the centre; codes are indices of values."""
+    """The distinct rows, and `values`, the distinct targets, of which codes are indices.
+
+    Values are targets minus the centre or, with the Poisson loss, targets divided by their mean.
+    """
 
     rows: DistinctRows
     values: NDArray[np.float64]
@@ -50,6 +57,9 @@ class PolyRegressor(RegressorMixin, UpdatableLearner):  # type: ignore[misc]
 
     (other penalties: see ``penalty``) and stops at a certified relative duality gap.
 
+    With ``loss="poisson"``, the model predicts the mean of a count, :math:`\exp(f(x))`, and the centre is the
+    logarithm of the mean of the targets.
+
     Parameters
     ----------
     degree : {1, 2, 3}, default=2
@@ -57,16 +67,22 @@ class PolyRegressor(RegressorMixin, UpdatableLearner):  # type: ignore[misc]
     C : float, default=1.0
         Weight of the loss; larger values fit the training set more closely.
     loss : str, default="squared_error"
-        The loss of a residual :math:`r = y - f(x)`:
+        The loss of a prediction. For a residual :math:`r = y - f(x)`, it is:
 
         - ``"squared_error"``: :math:`r^2`. This is kernel ridge regression with ``alpha=1 / (2 * C)``.
         - ``"absolute_error"``: :math:`|r|`, which estimates the median.
         - ``"epsilon_insensitive"``: :math:`\max(|r| - \epsilon, 0)`, the loss of support vector regression.
         - ``"squared_epsilon_insensitive"``: :math:`\max(|r| - \epsilon, 0)^2`.
         - ``"quantile"``: :math:`\max(\tau r, (\tau - 1) r)`, which estimates the quantile :math:`\tau`.
+
+        There is also a loss of counts:
+
+        - ``"poisson"``: :math:`\exp(f) - y f + y \log y - y`, half of the Poisson deviance. The targets
+          must not be negative; they need not be whole numbers.
     penalty : {"l2", "l1", "elasticnet"}, default="l2"
         Penalty of the weights: half of the squared l2 norm, the l1 norm, or a mixture. "l1" (the lasso over
-        all conjunctions) and "elasticnet" make most weights exactly 0, and require ``loss="squared_error"``.
+        all conjunctions) and "elasticnet" make most weights exactly 0, and require ``loss="squared_error"``
+        or ``"poisson"``.
         The solution is optimal over all conjunctions; only those that can have a nonzero weight are stored.
     l1_ratio : float in (0, 1], default=0.5
         Share of the l1 term in "elasticnet": ``l1_ratio * |w|_1 + (1 - l1_ratio) / 2 * |w|^2``. Other
@@ -85,11 +101,13 @@ class PolyRegressor(RegressorMixin, UpdatableLearner):  # type: ignore[misc]
         Coefficients of the conjunctions: those of the kernel ``(gamma <x, z> + coef0) ** degree``, or 1. With
         "plain", ``gamma`` and ``coef0`` are ignored.
     storage : {"auto", "on_the_fly", "condensed", "split", "kernel"}, default="auto"
-        How conjunctions are stored during training, as in :class:`PolySVC`.
+        How conjunctions are stored during training, as in :class:`PolySVC`. "split" and "kernel" are not
+        available for ``loss="poisson"``.
     tol : float, default=1e-3
         Relative duality gap at which training stops.
     max_iter : int, default=1000
-        Largest number of passes over the rows or, with an l1 term, of Newton steps.
+        Largest number of passes over the rows or, with an l1 term, of Newton steps. With ``loss="poisson"``,
+        of passes and Newton steps together.
     warm_start : bool, default=False
         Whether the next ``fit`` starts from the solution of the previous one. Solutions are matched by row
         and target, so a warm start only helps if rows and targets are the same.
@@ -114,7 +132,7 @@ class PolyRegressor(RegressorMixin, UpdatableLearner):  # type: ignore[misc]
     gap_ : float
         The certified relative duality gap.
     n_iter_ : int
-        Number of passes over the rows.
+        Number of passes over the rows, Newton steps, or both; see ``max_iter``.
     history_ : History
         The objective and its bound after each pass.
     gamma_ : float
@@ -135,6 +153,8 @@ class PolyRegressor(RegressorMixin, UpdatableLearner):  # type: ignore[misc]
     ----------
     .. [1] C.-H. Ho and C.-J. Lin, "Large-scale linear support vector regression", Journal of Machine Learning
        Research 13, 2012.
+    .. [2] H.-F. Yu, F.-L. Huang and C.-J. Lin, "Dual coordinate descent methods for logistic regression and
+       maximum entropy models", Machine Learning 85, 2011. The method for ``loss="poisson"`` is analogous.
 
     Examples
     --------
@@ -145,6 +165,13 @@ class PolyRegressor(RegressorMixin, UpdatableLearner):  # type: ignore[misc]
     >>> reg = PolyRegressor(degree=2, C=1e4, gamma=1, tol=1e-9).fit(X, y)
     >>> reg.predict([[2, 2]]).round(2)
     array([4.])
+
+    Learn a rate, which both features double:
+
+    >>> X, y = [[0, 0], [0, 1], [1, 0], [1, 1]], [5, 10, 10, 20]
+    >>> reg = PolyRegressor(degree=1, loss="poisson", C=1e4, gamma=1, tol=1e-9).fit(X, y)
+    >>> reg.predict([[1, 1]]).round(1)
+    array([20.])
     """
 
     _kind = "PolyRegressor"
@@ -184,11 +211,21 @@ class PolyRegressor(RegressorMixin, UpdatableLearner):  # type: ignore[misc]
         self._set_parameters(locals())
 
     def _check_parameters(self) -> None:
-        if self.penalty != "l2" and self.loss != "squared_error":
+        if self.penalty != "l2" and self.loss not in _SMOOTH_LOSSES:
             raise ValueError(
-                f"penalty={self.penalty!r} needs loss='squared_error', got loss={self.loss!r}: other losses "
-                "have penalty='l2' only"
+                f"penalty={self.penalty!r} needs loss='squared_error' or 'poisson', got loss={self.loss!r}: "
+                "other losses have penalty='l2' only"
             )
+        if self.loss == "poisson" and self.storage not in _STORAGES_OF_COUNTS:
+            raise ValueError(
+                f"loss='poisson' needs the weights of conjunctions, which storage={self.storage!r} does not "
+                "compute: set storage='auto'"
+            )
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.positive_only = self.loss == "poisson"
+        return tags
 
     @property
     def decision_function(self) -> NoReturn:
@@ -206,7 +243,7 @@ class PolyRegressor(RegressorMixin, UpdatableLearner):  # type: ignore[misc]
         Returns
         -------
         ndarray of shape (n_samples,)
-            The predicted values.
+            The predicted values; with ``loss="poisson"`` the predicted means.
         """
         return np.asarray(super().predict(X), dtype=np.float64)
 
@@ -231,18 +268,29 @@ class PolyRegressor(RegressorMixin, UpdatableLearner):  # type: ignore[misc]
 
     @property
     def _decision(self) -> Decision:
-        return _VALUES
+        return _COUNTS if self.loss == "poisson" else _VALUES
 
     def _make_training_set(
         self, rows: CsrRows, targets: NDArray[Any], weights: NDArray[np.float64] | None
     ) -> RegressionSet:
-        targets = check_targets(targets)
+        targets = _check_counts(targets) if self.loss == "poisson" else check_targets(targets)
         row_weights = np.ones(len(targets)) if weights is None else weights
-        self._centre = self._choose_centre(targets, row_weights)
         values = np.unique(targets[row_weights > 0])
         codes = np.searchsorted(values, targets).clip(max=len(values) - 1).astype(np.int32)
-        distinct = self._merge_equal_rows(rows, codes, weights, merge_classes=False)
-        return RegressionSet(distinct, values - self._centre)
+        if self.loss != "poisson":
+            self._centre = self._choose_centre(targets, row_weights)
+            distinct = self._merge_equal_rows(rows, codes, weights, merge_classes=False)
+            return RegressionSet(distinct, values - self._centre)
+        self._mean = float(values[0] if len(values) == 1 else np.average(targets, weights=row_weights))
+        if not self._mean > 0:
+            raise ValueError("Input y is 0 for all rows: loss='poisson' needs at least one count above 0")
+        self._centre = float(logarithm_of_one(self._mean))
+        return RegressionSet(self._merge_equal_rows(rows, codes, weights), values / self._mean)
+
+    @property
+    def _cost(self) -> float:
+        # The Poisson loss of a count and a mean grows in proportion to both, which are divided by the mean.
+        return float(self.C) * (self._mean if self.loss == "poisson" else 1.0)
 
     def _choose_centre(self, targets: NDArray[np.float64], weights: NDArray[np.float64]) -> float:
         """Return the constant prediction with the smallest loss."""
@@ -266,17 +314,33 @@ class PolyRegressor(RegressorMixin, UpdatableLearner):  # type: ignore[misc]
                 training_set,
                 start,
                 on_progress,
-                loss=self._get_smooth_loss(),
+                loss=self.loss,
                 l1=l1,
                 l2=l2,
                 targets=training_set.values,
                 centre=self._centre,
             )
-            self.storage_ = solution.storage
-            return solution
-        self._steps = "epochs"
+        else:
+            self._steps = "epochs"
+            solution = self._train_duals(training_set, start, self._choose_reporter(on_progress, "rows"))
+        self.storage_ = solution.storage
+        return solution
+
+    def _train_duals(
+        self, training_set: RegressionSet, start: Start, on_progress: OnProgress
+    ) -> PolySolution:
+        """Train all weights under an l2 penalty, row by row."""
         hashes, duals = self._match_duals(start.duals)
-        solution = training_set.rows.train_regression(
+        if self.loss == "poisson":
+            return training_set.rows.train_poisson(
+                self._make_row_options("poisson"),
+                feature_map=self._make_feature_map(),
+                targets=training_set.values,
+                start_hashes=hashes,
+                start_duals=duals,
+                on_progress=on_progress,
+            )
+        return training_set.rows.train_regression(
             self._make_row_options("hinge" if self.loss in _LINEAR_LOSSES else "squared_hinge"),
             feature_map=self._make_feature_map(),
             targets=training_set.values,
@@ -285,10 +349,8 @@ class PolyRegressor(RegressorMixin, UpdatableLearner):  # type: ignore[misc]
             above=1.0 - self._quantile_share if self.loss == "quantile" else 1.0,
             start_hashes=hashes,
             start_duals=duals,
-            on_progress=self._choose_reporter(on_progress, "rows"),
+            on_progress=on_progress,
         )
-        self.storage_ = solution.storage
-        return solution
 
     def _make_model(
         self, rows: DistinctRows, solution: PolySolution, origin: dict[str, Any]
@@ -306,8 +368,8 @@ class PolyRegressor(RegressorMixin, UpdatableLearner):  # type: ignore[misc]
     def _get_smooth_loss(self) -> str:
         if self.loss != "squared_error":
             raise ValueError(
-                f"updatable=True needs loss='squared_error', got loss={self.loss!r}: updates need a loss "
-                "with a second derivative everywhere"
+                f"updatable=True needs loss='squared_error', got loss={self.loss!r}: models of other losses "
+                "cannot be updated"
             )
         return "squared_error"
 
@@ -344,3 +406,14 @@ class PolyRegressor(RegressorMixin, UpdatableLearner):  # type: ignore[misc]
         if self.loss in _EPSILON_LOSSES:
             facts["epsilon"] = float(self.epsilon)
         return facts | ({"quantile": float(self.quantile)} if self.loss == "quantile" else {})
+
+
+def _check_counts(targets: NDArray[Any]) -> NDArray[np.float64]:
+    """Return the targets; raise a ValueError if values are missing, negative or too large."""
+    counts = check_targets(targets)
+    if counts.min() < 0:
+        row = int(np.flatnonzero(counts < 0)[0])
+        raise ValueError(f"Input y[{row}] is {counts[row]:g}: loss='poisson' needs counts of at least 0")
+    if counts.max() > _LARGEST_COUNT:
+        raise ValueError(f"Input y has counts beyond {_LARGEST_COUNT:g}: divide y by a number")
+    return counts

@@ -83,6 +83,8 @@ def _describe_answers(model: Model) -> str:
         return "a score to rank by"
     if model.decision.scheme == "multi_output":
         return f"{format_count(len(model.decision.outputs), 'answer')} for each row"
+    if model.decision.link == "log":
+        return "the mean of a count, exp(score)"
     answer = _ANSWERS.get(model.decision.scheme)
     classes = model.classes.tolist()
     if model.decision.scheme == "multi_label":

@@ -26,7 +26,7 @@ class Examples:
 
     def scores(self, estimator: Any) -> NDArray[np.float64]:
         """Return the scores of all examples, of shape (examples, scores)."""
-        has_scores = hasattr(estimator, "decision_function")  # regressors have only `predict`
-        score = estimator.decision_function if has_scores else estimator.predict
+        has_decision = hasattr(estimator, "decision_function")  # regressors have only `predict`
+        score = estimator.decision_function if has_decision else estimator._scores
         scores: NDArray[np.float64] = score(self.source)
         return scores.reshape(self.count, -1)

@@ -160,6 +160,8 @@ def describe(model: Model) -> dict[str, Any]:
             }
             for output in model.decision.outputs
         ]
+    if model.decision.scheme == "regression":
+        description["link"] = model.decision.link
     if model.decision.scheme == "ordinal":
         description["thresholds"] = model.decision.thresholds.tolist()
     if isinstance(model, KernelModel):
@@ -288,7 +290,7 @@ def name_scores(decision: Decision) -> list[str]:
         return [str(label) for label in classes]
     if decision.scheme == "one_vs_one" and len(classes) > 2:
         return [f"{classes[i]} : {classes[j]}" for i, j in pairs(len(classes))]
-    return ["value" if decision.scheme == "regression" else "score"]
+    return ["value" if decision.scheme == "regression" and decision.link == "identity" else "score"]
 
 
 def name_decisions(decision: Decision) -> list[str]:

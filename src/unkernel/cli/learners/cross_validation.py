@@ -24,7 +24,9 @@ Examples = MemoryRows | TreeExamples
 Settings = Mapping[str, Any]  # the values of the parameters to try, by name
 Fold = Callable[[], tuple[Any, Any]]  # returns the training and the held-out examples
 
-SMALLER_IS_BETTER = frozenset({"log_loss", "root_mean_squared_error", "mean_absolute_error"})
+SMALLER_IS_BETTER = frozenset(
+    {"log_loss", "root_mean_squared_error", "mean_absolute_error", "poisson_deviance"}
+)
 _CATEGORICAL_MEASURES = frozenset({"positive_class"})
 
 

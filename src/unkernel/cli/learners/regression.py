@@ -27,7 +27,7 @@ _LOSSES_OF_OPTION = {  # the losses that use each option
 
 
 class RegressionLearner(Learner):
-    """Models that predict numbers."""
+    """Models that predict numbers, or means of counts."""
 
     name = "regression"
     estimator = PolyRegressor
@@ -46,6 +46,7 @@ class RegressionLearner(Learner):
     [dim]$[/dim] unkernel train regression a.svm -o a.uk --degree 1 --loss epsilon_insensitive --epsilon 0.5
     [dim]$[/dim] unkernel train regression flats.csv --target rent -o high.uk --loss quantile --quantile 0.9
     [dim]$[/dim] unkernel train regression flats.csv --target rent -o small.uk --penalty l1
+    [dim]$[/dim] unkernel train regression visits.csv --target visits -o visits.uk --loss poisson
     """
     tune_help = """Choose parameters of a regression by cross-validation.
 
@@ -80,7 +81,7 @@ class RegressionLearner(Learner):
         return super().describe(estimator) | parameters | count_weights(estimator.to_model()) | solution
 
     def measure(self, estimator: Any, rows: Rows) -> dict[str, Any]:
-        """Return R squared and the errors."""
+        """Return R squared, the errors and, for counts, the Poisson deviance."""
         return compare_values(estimator.to_model().decision, rows.scores(estimator), rows.targets()[0])
 
     def facts(self, result: dict[str, Any]) -> dict[str, str]:
@@ -94,5 +95,5 @@ class RegressionLearner(Learner):
         }
 
     def quality(self, measured: dict[str, Any], split: str) -> dict[str, str]:
-        """Format R squared and the errors."""
+        """Format R squared, the errors and the Poisson deviance."""
         return value_facts(measured, f"{split} ")

@@ -80,7 +80,8 @@ def _decision_facts(description: dict[str, Any]) -> dict[str, str]:
     if scheme == "multi_output":
         return _outputs_facts(description)
     if scheme == "regression":
-        return {"answers": "numbers (regression)"}
+        is_log = description["link"] == "log"
+        return {"answers": "means of counts: exp(score)" if is_log else "numbers (regression)"}
     facts = {
         "labels" if scheme == "multi_label" else "classes": f"{len(classes):,}: {format_labels(classes)}"
     }

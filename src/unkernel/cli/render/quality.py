@@ -58,11 +58,12 @@ def _ndcg_facts(measures: dict[str, Any] | None, prefix: str) -> dict[str, str]:
 
 def value_facts(measures: dict[str, Any], prefix: str = "") -> dict[str, str]:
     """Return texts about the errors of a regression; `prefix`, such as "test ", is added to names."""
-    r_squared = measures["r_squared"]
-    return {
+    r_squared, deviance = measures["r_squared"], measures.get("poisson_deviance")
+    facts = {
         f"{prefix}R squared": "not known: all values are equal" if r_squared is None else f"{r_squared:.4f}",
         f"{prefix}errors": (
             f"root mean squared {measures['root_mean_squared_error']:.6g}, "
             f"mean absolute {measures['mean_absolute_error']:.6g}"
         ),
     }
+    return facts | ({} if deviance is None else {f"{prefix}Poisson deviance": f"{deviance:.6g}"})

@@ -17,6 +17,7 @@ _NAMES = {
     "log_loss": "log loss",
     "ndcg": "NDCG",
     "r_squared": "R squared",
+    "poisson_deviance": "Poisson deviance",
     "las": "LAS",
     "uas": "UAS",
 }

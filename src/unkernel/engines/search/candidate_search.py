@@ -218,7 +218,8 @@ def _note_agreement(trial: Trial, machine: Machine, sample: Any) -> Trial:
         for engine in (trial.tables.engine(), builders.build_inverted(machine).engine())
     )
     if decision.scheme == "regression":
-        note = f"values of the sample are off by at most {np.abs(pruned_scores - exact_scores).max():.3g}"
+        differences = np.abs(decision.choose(pruned_scores) - decision.choose(exact_scores))
+        note = f"values of the sample are off by at most {differences.max():.3g}"
     else:
         agreement = float(np.mean(decision.choose(pruned_scores) == decision.choose(exact_scores)))
         note = f"{100 * agreement:.2f} % of {sample.shape[0]:,} sample labels are the exact model's"

@@ -160,6 +160,8 @@ def write_model(model: Model, path: str | os.PathLike[str], *, format: str | Non
             f"the format {chosen!r} has no threshold: save the model as a .uk file, or write "
             "model.with_threshold(None)"
         )
+    if model.decision.link != "identity":
+        raise ValueError(f"the format {chosen!r} has no link of counts: save the model as a .uk file")
     write_to = _find_writer(model, chosen)
     with open_writer(path) as write:
         write_to(write)

@@ -25,7 +25,7 @@ def make_values_section(measured_models: Sequence[ValueMeasures]) -> Section:
 
 
 def _draw_scatter(model: ValueMeasures) -> Html:
-    gold, predicted = model.gold, model.predictions.raw[:, 0]
+    gold, predicted = model.gold, model.predicted
     if len(gold) > _MAX_POINTS:
         indices = np.random.default_rng(0).choice(len(gold), _MAX_POINTS, replace=False)
         gold, predicted = gold[indices], predicted[indices]
@@ -54,7 +54,7 @@ def make_errors_section(measured_models: Sequence[ValueMeasures], n_shown: int) 
         assert isinstance(model.predictions, ModelPredictions)
         unit = model.predictions.examples.unit.capitalize()
         for example in np.argsort(-np.abs(model.errors), kind="stable")[:n_shown].tolist():
-            predicted, gold = model.predictions.raw[example, 0], model.gold[example]
+            predicted, gold = model.predicted[example], model.gold[example]
             example_name = f"{model.predictions.name}, {unit} {example:,}"
             title = f"{example_name}: {format_number(predicted)} predicted, {format_number(gold)} is right"
             parts.append(element("h4", f"{title} ({format_signed(predicted - gold)})"))

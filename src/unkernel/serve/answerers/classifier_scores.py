@@ -84,11 +84,18 @@ class AnswerFormat:
 
     def describe(self) -> Json:
         threshold = self._decision.threshold
-        return {
-            "scheme": self._decision.scheme,
-            "classes": self._decision.classes.tolist(),
-            "probabilities": self.has_probabilities,
-        } | ({} if threshold is None else {"threshold": threshold.to_json()})
+        return (
+            {
+                "scheme": self._decision.scheme,
+                "classes": self._decision.classes.tolist(),
+                "probabilities": self.has_probabilities,
+            }
+            | ({} if threshold is None else {"threshold": threshold.to_json()})
+            | self._describe_link()
+        )
+
+    def _describe_link(self) -> Json:
+        return {} if self._decision.link == "identity" else {"link": self._decision.link}
 
     @property
     def schema(self) -> Json:
