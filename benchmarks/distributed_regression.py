@@ -47,8 +47,8 @@ TASKS = {
     "squared_epsilon_insensitive, 200,000 rows": Task(
         200_000, 10, {"C": 0.1, "loss": "squared_epsilon_insensitive", "epsilon": 0.5}
     ),
-    "l1, 200,000 rows": Task(200_000, 10, {"C": 0.1, "penalty": "l1"}),
-    "l1, many values, 200,000 rows": Task(200_000, 100, {"C": 0.1, "penalty": "l1"}),
+    "l1, 200,000 rows": Task(200_000, 10, {"C": 0.002, "penalty": "l1"}),
+    "l1, many values, 200,000 rows": Task(200_000, 100, {"C": 0.002, "penalty": "l1"}),
 }
 
 
