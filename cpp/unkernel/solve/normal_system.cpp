@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "unkernel/base/block_products.hpp"
+#include "unkernel/base/gather.hpp"
 
 namespace unkernel::solve {
 namespace {
@@ -12,16 +13,7 @@ namespace {
 constexpr double least_pivot_of_identity = 1e-8;
 
 double dot(const double* a, const double* b, std::size_t count) {
-  double s0 = 0.0, s1 = 0.0, s2 = 0.0, s3 = 0.0;
-  std::size_t k = 0;
-  for (; k + 4 <= count; k += 4) {
-    s0 += a[k] * b[k];
-    s1 += a[k + 1] * b[k + 1];
-    s2 += a[k + 2] * b[k + 2];
-    s3 += a[k + 3] * b[k + 3];
-  }
-  for (; k < count; ++k) s0 += a[k] * b[k];
-  return (s0 + s1) + (s2 + s3);
+  return sum_of_terms(count, [&](std::size_t k) { return a[k] * b[k]; });
 }
 
 }  // namespace
