@@ -19,7 +19,6 @@ namespace {
 
 using unkernel::Monitor;
 using unkernel::Random;
-using unkernel::solve::evaluate_gradient;
 using unkernel::solve::minimise_pairs;
 using unkernel::solve::PairOutcome;
 using unkernel::solve::SmoOptions;
@@ -115,8 +114,8 @@ struct Solution {
 };
 
 Solution solve_from(const Problem& problem, const SmoOptions& options, Vector alpha) {
-  Vector gradient(problem.size());
-  evaluate_gradient(problem.view(), alpha, gradient);
+  Vector gradient = problem.scores(alpha);  // becomes Qa - e
+  for (std::size_t i = 0; i < problem.size(); ++i) gradient[i] = problem.label(i) * gradient[i] - 1.0;
   const Monitor monitor;
   const PairOutcome outcome = minimise_pairs(problem.view(), options, alpha, gradient, monitor);
   return {alpha, gradient, outcome};

@@ -329,18 +329,6 @@ void check_start(const SmoProblem& problem, std::span<const double> alpha) {
 
 }  // namespace
 
-void evaluate_gradient(const SmoProblem& problem, std::span<const double> alpha, std::span<double> gradient) {
-  check_problem(problem, alpha.size(), gradient.size());
-  std::vector<double> u(alpha.size());
-  for (std::size_t i = 0; i < u.size(); ++i) {
-    const double label = static_cast<double>(problem.labels[i]);
-    u[i] = label * alpha[i];
-    gradient[i] = label;
-  }
-  subtract_rows(problem, u, gradient);
-  for (std::size_t i = 0; i < u.size(); ++i) gradient[i] *= -static_cast<double>(problem.labels[i]);
-}
-
 PairOutcome minimise_pairs(const SmoProblem& problem, const SmoOptions& options, std::span<double> alpha,
                            std::span<double> gradient, const Monitor& monitor) {
   check_problem(problem, alpha.size(), gradient.size());

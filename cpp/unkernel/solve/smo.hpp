@@ -52,9 +52,6 @@ struct PairOutcome {
   bool converged = false;  // false if the steps ran out, or rounding prevented progress
 };
 
-// Computes g = Qa - e; costs n times the number of nonzero a_i.
-void evaluate_gradient(const SmoProblem& problem, std::span<const double> alpha, std::span<double> gradient);
-
 // Improves `alpha` and its gradient in place. A cold start has all a_i = 0 and all g_i = -1. Throws
 // Interrupted if the monitor was stopped.
 PairOutcome minimise_pairs(const SmoProblem& problem, const SmoOptions& options, std::span<double> alpha,
