@@ -18,15 +18,6 @@ std::vector<AveragedWeights> weights_for(const DecisionParts& parts, const Featu
   return weights;
 }
 
-// Returns the class with the largest score, except `excluded`; `no_class` if there is no other class.
-std::size_t best_except(std::span<const float> scores, std::size_t excluded) {
-  std::size_t best = no_class;
-  for (std::size_t k = 0; k < scores.size(); ++k) {
-    if (k != excluded && (best == no_class || scores[k] > scores[best])) best = k;
-  }
-  return best;
-}
-
 // Scores with averaged weights, for parsing between epochs.
 class AverageScorer {
  public:
@@ -150,7 +141,7 @@ std::int32_t OnlineTrainer::learn_label(const LabelledTree& gold, const Arc& arc
   const std::size_t correct = index_of_class(classes, label);
   const std::size_t wrong = best_except(scores, correct);
   ++counts.arcs;
-  if (wrong == no_class || scores[wrong] < scores[correct]) return label;
+  if (wrong >= scores.size() || scores[wrong] < scores[correct]) return label;
   ++counts.wrong_labels;
   weights.update(correct, wrong);
   return epochs_ < options_.gold_epochs ? label : classes[chosen];

@@ -40,6 +40,17 @@ struct RunAverages {
 // conjunction, positive for the second class. Omits conjunctions whose weights are all 0.
 ConjunctionWeights mean_of(std::span<const RunAverages> runs, int degree, std::size_t classes);
 
+// Returns the class with the largest score other than `excluded`. If there is no other class, returns a
+// number that is no class.
+template <class Score>
+std::size_t best_except(std::span<const Score> scores, std::size_t excluded) {
+  std::size_t best = excluded == 0 ? 1 : 0;
+  for (std::size_t k = best + 1; k < scores.size(); ++k) {
+    if (k != excluded && scores[k] > scores[best]) best = k;
+  }
+  return best;
+}
+
 class AveragedWeights {
  public:
   static constexpr std::int32_t most_columns = (1 << 21) - 1;  // a 64-bit key has room for three columns

@@ -25,16 +25,6 @@ std::span<const std::int32_t> row_of(const LabelledRows& rows, std::size_t row) 
   return rows.columns.subspan(begin, static_cast<std::size_t>(rows.offsets[row + 1]) - begin);
 }
 
-// Returns the class with the largest score, except `excluded`.
-template <class Scores>
-std::size_t best_except(const Scores& scores, std::size_t excluded) {
-  std::size_t best = excluded == 0 ? 1 : 0;
-  for (std::size_t k = best + 1; k < scores.size(); ++k) {
-    if (k != excluded && scores[k] > scores[best]) best = k;
-  }
-  return best;
-}
-
 }  // namespace
 
 RowTrainer::RowTrainer(const RowOptions& options)

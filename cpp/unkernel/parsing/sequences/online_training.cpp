@@ -82,10 +82,7 @@ std::int32_t SequenceTrainer::learn_word(std::size_t word, std::int64_t token, S
   const std::span<const float> scores = weights.score(row_);
   weights.next_example();
   const std::size_t correct = class_index(classes, answers_.classes[place]);
-  std::size_t wrong = correct == 0 ? 1 : 0;  // the best class other than the correct one
-  for (std::size_t k = 0; k < scores.size(); ++k) {
-    if (k != correct && scores[k] > scores[wrong]) wrong = k;
-  }
+  const std::size_t wrong = best_except(scores, correct);
   ++counts.words;
   if (scores[wrong] < scores[correct]) return classes[correct];
   ++counts.wrong;

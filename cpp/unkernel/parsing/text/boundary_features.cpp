@@ -54,22 +54,17 @@ std::uint64_t bucket(std::size_t count) {
   return static_cast<std::uint64_t>(std::bit_width(std::min<std::size_t>(count, 64)));
 }
 
-// Collects features. The hash of a feature includes its number in the list.
-class FeatureList {
- public:
-  explicit FeatureList(std::vector<std::uint64_t>& features) : features_(features) { features_.clear(); }
-  void add(std::uint64_t value) {
-    features_.push_back(Random::mix(value + 0x632be59bd9b4e019ULL * ++number_) >> 1);
-  }
-  void add(std::uint64_t a, std::uint64_t b) { add(Random::mix(a) + b); }
-  void add(std::uint64_t a, std::uint64_t b, std::uint64_t c) { add(Random::mix(a) + b, c); }
-
- private:
-  std::vector<std::uint64_t>& features_;
-  std::uint64_t number_ = 0;
-};
-
 }  // namespace
+
+void find_columns(const FlatMap<std::uint64_t, std::int32_t>& column_of,
+                  std::span<const std::uint64_t> features, std::vector<std::int32_t>& columns) {
+  columns.clear();
+  for (const std::uint64_t feature : features) {
+    if (const std::int32_t* column = column_of.find(feature)) columns.push_back(*column);
+  }
+  // Columns are in the order of the list, unless two features have the same hash.
+  if (!std::ranges::is_sorted(columns)) std::ranges::sort(columns);
+}
 
 void SentenceSoFar::end_token(const CharacterKinds& kinds, const CharacterWindow& text, std::size_t end,
                               bool sentence) {

@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "unkernel/base/flat_map.hpp"
@@ -31,6 +32,25 @@ class TextHash {
  private:
   std::uint64_t state_ = 0x51ed270b0a1f39c5ULL;
 };
+
+// Collects features. The hash of a feature includes its number in the list.
+class FeatureList {
+ public:
+  explicit FeatureList(std::vector<std::uint64_t>& features) : features_(features) { features_.clear(); }
+  void add(std::uint64_t value) {
+    features_.push_back(Random::mix(value + 0x632be59bd9b4e019ULL * ++number_) >> 1);
+  }
+  void add(std::uint64_t a, std::uint64_t b) { add(Random::mix(a) + b); }
+  void add(std::uint64_t a, std::uint64_t b, std::uint64_t c) { add(Random::mix(a) + b, c); }
+
+ private:
+  std::vector<std::uint64_t>& features_;
+  std::uint64_t number_ = 0;
+};
+
+// Finds the columns of features, ascending. Features that were not frequent in training have no column.
+void find_columns(const FlatMap<std::uint64_t, std::int32_t>& column_of,
+                  std::span<const std::uint64_t> features, std::vector<std::int32_t>& columns);
 
 // How a word was used in training, as bits.
 struct WordUse {

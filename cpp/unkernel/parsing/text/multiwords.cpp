@@ -127,11 +127,7 @@ void Multiwords::split(const CharacterKinds& kinds, std::string_view token, std:
 void Multiwords::list_features(const CharacterKinds& kinds, std::string_view text,
                                std::span<const TokenPlace> sentence, std::size_t token,
                                std::vector<std::uint64_t>& features) {
-  features.clear();
-  std::uint64_t number = 0;
-  const auto add = [&](std::uint64_t value) {
-    features.push_back(Random::mix(value + 0x632be59bd9b4e019ULL * ++number) >> 1);
-  };
+  FeatureList list(features);
   const auto word = [&](std::size_t place) {  // before the first token, token - 1 wraps around
     if (place >= sentence.size()) return std::string_view();
     return text.substr(sentence[place].begin, sentence[place].end - sentence[place].begin);
@@ -139,23 +135,14 @@ void Multiwords::list_features(const CharacterKinds& kinds, std::string_view tex
   TextHash exact;
   const Codes codes(word(token));
   for (std::size_t k = 0; k < codes.count; ++k) exact.add(codes.codes[k]);
-  add(exact.value());
-  add(token_key(kinds, word(token)));
+  list.add(exact.value());
+  list.add(token_key(kinds, word(token)));
   for (const std::size_t place : {token - 1, token + 1, token - 2, token + 2}) {
     const Codes other(word(place));
-    add(token_key(kinds, word(place)));
-    add(other.count == 0 ? 0 : kinds.kind(other.codes[0]));
-    for (std::size_t length = 1; length <= 3; ++length) add(ending_hash(kinds, other, length));
+    list.add(token_key(kinds, word(place)));
+    list.add(other.count == 0 ? 0 : kinds.kind(other.codes[0]));
+    for (std::size_t length = 1; length <= 3; ++length) list.add(ending_hash(kinds, other, length));
   }
-}
-
-void Multiwords::columns_of(std::span<const std::uint64_t> features,
-                            std::vector<std::int32_t>& columns) const {
-  columns.clear();
-  for (const std::uint64_t feature : features) {
-    if (const std::int32_t* column = column_of_.find(feature)) columns.push_back(*column);
-  }
-  std::ranges::sort(columns);
 }
 
 }  // namespace unkernel::parsing

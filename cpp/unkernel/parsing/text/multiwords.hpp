@@ -64,7 +64,7 @@ class Multiwords {
   static void list_features(const CharacterKinds& kinds, std::string_view text,
                             std::span<const TokenPlace> sentence, std::size_t token,
                             std::vector<std::uint64_t>& features);
-  void columns_of(std::span<const std::uint64_t> features, std::vector<std::int32_t>& columns) const;
+  const FlatMap<std::uint64_t, std::int32_t>& column_of() const { return column_of_; }
   std::size_t columns() const { return column_of_.size(); }
 
  private:

@@ -59,7 +59,7 @@ class Splitter {
       return must_end && answer == Boundary::inside ? Boundary::token : answer;
     }
     features_of_.list(window, at, sentence, features_);
-    parts_.spec.columns_of(features_, columns_);
+    find_columns(parts_.spec.column_of(), features_, columns_);
     double scores[boundary_count];
     const engines::SparseRow<std::int32_t> row{columns_};
     parts_.boundaries.score_until_decided(row, *boundary_worker_, scores);
@@ -80,7 +80,7 @@ class Splitter {
     if (choice.rule == Multiwords::whole) return false;
     if (!choice.depends_on_context || parts_.splits == nullptr) return true;
     Multiwords::list_features(parts_.spec.characters(), text, sentence_, token, features_);
-    parts_.multiwords.columns_of(features_, columns_);
+    find_columns(parts_.multiwords.column_of(), features_, columns_);
     double score = 0.0;
     parts_.splits->score(engines::SparseRow<std::int32_t>{columns_}, *split_worker_, &score);
     return score > 0.0;

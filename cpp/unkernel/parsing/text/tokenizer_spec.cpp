@@ -167,22 +167,12 @@ BoundaryRows TokenizerSpec::rows(const SplitText& given, const Monitor& monitor)
   std::vector<std::int32_t> columns;
   for_each_classifier_decision(
       *this, given, monitor, [&](const std::vector<std::uint64_t>& features, Boundary answer) {
-        columns_of(features, columns);
+        find_columns(column_of_, features, columns);
         boundary_rows.rows.columns.insert(boundary_rows.rows.columns.end(), columns.begin(), columns.end());
         boundary_rows.rows.end_row();
         boundary_rows.answers.push_back(static_cast<std::int32_t>(answer));
       });
   return boundary_rows;
-}
-
-void TokenizerSpec::columns_of(std::span<const std::uint64_t> features,
-                               std::vector<std::int32_t>& columns) const {
-  columns.clear();
-  for (const std::uint64_t feature : features) {
-    if (const std::int32_t* column = column_of_.find(feature)) columns.push_back(*column);
-  }
-  // Columns are in the order of the list, unless two features have the same hash.
-  if (!std::ranges::is_sorted(columns)) std::ranges::sort(columns);
 }
 
 }  // namespace unkernel::parsing

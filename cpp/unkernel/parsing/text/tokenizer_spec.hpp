@@ -66,8 +66,7 @@ class TokenizerSpec {
   std::uint8_t known_answer(const CharacterWindow& text, std::size_t at) const {
     return pairs_[pair(text, at)];
   }
-  // Finds the columns of features, ascending.
-  void columns_of(std::span<const std::uint64_t> features, std::vector<std::int32_t>& columns) const;
+  const FlatMap<std::uint64_t, std::int32_t>& column_of() const { return column_of_; }
 
   std::span<const std::uint8_t> pairs() const { return pairs_; }
   std::span<const std::uint64_t> words() const { return words_; }
