@@ -24,6 +24,9 @@ using Key = std::uint64_t;
 
 enum class Basis { sets, monomials };
 
+// Returns the basis for features that are all 0 or 1, or for features with any values.
+constexpr Basis basis_of(bool binary) { return binary ? Basis::sets : Basis::monomials; }
+
 struct Conjunction {
   int size = 0;  // number of ranks used; 0 for the constant
   std::uint64_t ranks[4] = {0, 0, 0, 0};

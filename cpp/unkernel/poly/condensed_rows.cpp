@@ -17,8 +17,6 @@ using kernels::Basis;
 using kernels::ConjunctionIndex;
 using kernels::Key;
 
-Basis basis_of(const DistinctRows& examples) { return examples.binary() ? Basis::sets : Basis::monomials; }
-
 // Numbers the conjunctions of one block in the order in which they first appear. Uses an array for a small
 // block and a hash map for a large one; both are reused for later blocks.
 class SegmentNumbering {
@@ -59,7 +57,10 @@ template <class Local>
 class Condenser {
  public:
   Condenser(const DistinctRows& examples, int degree, Records<Local>& records)
-      : examples_(examples), index_(degree, basis_of(examples)), occurrences_(examples), records_(records) {}
+      : examples_(examples),
+        index_(degree, kernels::basis_of(examples.binary())),
+        occurrences_(examples),
+        records_(records) {}
 
   // Appends the keys of the conjunctions whose rarest feature has rank `a`, and writes the places of these
   // conjunctions into the records of all rows.
@@ -239,7 +240,7 @@ Columns condense_by_row(const DistinctRows& examples, const ConjunctionIndex& in
 }  // namespace
 
 std::int64_t longest_segment(const DistinctRows& examples, int degree) {
-  const ConjunctionIndex index(degree, basis_of(examples));
+  const ConjunctionIndex index(degree, kernels::basis_of(examples.binary()));
   std::vector<std::int64_t> written_columns(static_cast<std::size_t>(examples.used_features()), 0);
   for (std::size_t i = 0; i < examples.hashes.size(); ++i) {
     for (std::int64_t k = examples.offsets[i]; k < examples.offsets[i + 1]; ++k) {
@@ -275,7 +276,7 @@ template <class Local>
 Columns condense(const DistinctRows& examples, int degree, Records<Local>& records, int threads,
                  const Monitor& monitor) {
   constexpr Key largest_bitmap = Key{1} << 28;  // 32 MiB of bits, 16 MiB of counts
-  const ConjunctionIndex index(degree, basis_of(examples));
+  const ConjunctionIndex index(degree, kernels::basis_of(examples.binary()));
   Columns columns = index.count(static_cast<std::uint64_t>(examples.used_features())) <= largest_bitmap
                         ? condense_by_row(examples, index, records, threads, monitor)
                         : condense_by_feature(examples, degree, records, threads, monitor);

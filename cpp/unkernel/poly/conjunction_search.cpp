@@ -87,7 +87,7 @@ double LinearConstants::of(const Conjunction& conjunction) const {
 ConjunctionSearch::ConjunctionSearch(const DistinctRows& examples, const kernels::FeatureMap& map,
                                      EqualColumns equal)
     : examples_(examples),
-      index_(map.degree, examples.binary() ? Basis::sets : Basis::monomials),
+      index_(map.degree, kernels::basis_of(examples.binary())),
       constants_(map, examples.binary(), equal),
       occurrences_(examples),
       largest_value_(static_cast<std::size_t>(examples.used_features()), 1.0) {

@@ -105,7 +105,7 @@ double KernelRows::kernel(const std::vector<double>& dense_row, std::int64_t j) 
 }
 
 std::int64_t mapped_size(int degree, bool binary, std::int64_t size) {
-  const kernels::ConjunctionIndex index(degree, binary ? kernels::Basis::sets : kernels::Basis::monomials);
+  const kernels::ConjunctionIndex index(degree, kernels::basis_of(binary));
   return static_cast<std::int64_t>(index.count(static_cast<std::uint64_t>(size)));
 }
 

@@ -18,7 +18,7 @@ class OnTheFlyRows : public KernelRows {
  public:
   OnTheFlyRows(const DistinctRows& examples, const kernels::FeatureMap& map)
       : KernelRows(examples, map),
-        index_(Degree, Binary ? kernels::Basis::sets : kernels::Basis::monomials),
+        index_(Degree, kernels::basis_of(Binary)),
         mean_map_size_(mean_mapped_size(examples, Degree)) {
     for (std::uint64_t rank = 0; rank < static_cast<std::uint64_t>(examples.used_features()); ++rank) {
       block_.push_back(static_cast<std::int64_t>(index_.block(rank)));

@@ -18,8 +18,7 @@ using kernels::Key;
 
 std::vector<double> conjunction_constants(const kernels::FeatureMap& map, bool binary, EqualColumns equal,
                                           std::span<const Key> keys) {
-  const kernels::ConjunctionIndex index(map.degree,
-                                        binary ? kernels::Basis::sets : kernels::Basis::monomials);
+  const kernels::ConjunctionIndex index(map.degree, kernels::basis_of(binary));
   const LinearConstants constants(map, binary, equal);
   std::vector<double> result;
   for (const Key key : keys) result.push_back(constants.of(index.decode(key)));

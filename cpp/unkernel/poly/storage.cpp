@@ -56,8 +56,7 @@ double min_bytes_of_weights(const StorageEstimate& estimate) {
 }  // namespace
 
 void check_feature_count(const DistinctRows& examples, int degree) {
-  const kernels::ConjunctionIndex index(degree,
-                                        examples.binary() ? kernels::Basis::sets : kernels::Basis::monomials);
+  const kernels::ConjunctionIndex index(degree, kernels::basis_of(examples.binary()));
   const auto features = static_cast<std::uint64_t>(examples.used_features());
   if (features > index.most_features()) {
     throw std::invalid_argument("too many features (" + std::to_string(features) + ") for degree " +
@@ -68,7 +67,7 @@ void check_feature_count(const DistinctRows& examples, int degree) {
 
 StorageEstimate estimate_storage(const DistinctRows& examples, int degree, int problems) {
   const bool binary = examples.binary();
-  const kernels::ConjunctionIndex index(degree, binary ? kernels::Basis::sets : kernels::Basis::monomials);
+  const kernels::ConjunctionIndex index(degree, kernels::basis_of(binary));
   const auto features = static_cast<std::uint64_t>(examples.used_features());
   check_feature_count(examples, degree);
   StorageEstimate estimate;

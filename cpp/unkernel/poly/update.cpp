@@ -36,7 +36,7 @@ class ModelUpdate {
         options_(options),
         model_(model),
         monitor_(monitor),
-        index_(options.map.degree, examples.binary() ? Basis::sets : Basis::monomials),
+        index_(options.map.degree, kernels::basis_of(examples.binary())),
         constants_(options.map, examples.binary(), equal_columns()),
         scores_(score_count(options)),
         problems_(options.loss == SparseLoss::logistic ? 1 : scores_) {

@@ -35,8 +35,7 @@ struct Targets {
 
 Targets list_targets(const UpdateProblem& problem, const std::vector<Key>& keys) {
   const bool binary = problem.examples.binary();
-  const kernels::ConjunctionIndex index(problem.options.map.degree,
-                                        binary ? kernels::Basis::sets : kernels::Basis::monomials);
+  const kernels::ConjunctionIndex index(problem.options.map.degree, kernels::basis_of(binary));
   const LinearConstants constants(problem.options.map, binary, EqualColumns::all_count);
   Targets targets;
   for (const OldRows& old_rows : problem.old_rows) {

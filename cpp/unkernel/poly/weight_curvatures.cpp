@@ -74,8 +74,7 @@ WeightCurvatures weight_curvatures(const DistinctRows& examples, const SparseOpt
   const kernels::FeatureMap monomials{options.map.degree, kernels::FeatureMap::Kind::plain, 1.0, 1.0};
   const DistinctRows squared = with_squared_values(examples);
   const ConjunctionSearch search(squared, monomials);
-  const kernels::ConjunctionIndex index(options.map.degree,
-                                        examples.binary() ? kernels::Basis::sets : kernels::Basis::monomials);
+  const kernels::ConjunctionIndex index(options.map.degree, kernels::basis_of(examples.binary()));
   WeightCurvatures result;
   result.features.resize(examples.columns.size() * outputs, 0.0);
   result.conjunctions.resize(keys.size() * outputs, 0.0);
