@@ -119,7 +119,7 @@ std::vector<data::BlockEntry> read_block_index(const Array<std::int64_t>& number
   return index;
 }
 
-std::vector<std::int64_t> list_index_numbers(const data::BlockPacker& packer) {
+std::vector<std::int64_t> flatten_index(const data::BlockPacker& packer) {
   std::vector<std::int64_t> numbers;
   for (const auto& [position, rows, entries, layout, checksum] : packer.index()) {
     numbers.insert(numbers.end(), {position, rows, entries, layout, static_cast<std::int64_t>(checksum)});
@@ -153,8 +153,7 @@ void bind_row_files(nb::module_& module) {
       .def(
           "take", [](BlockPacker& self) { return to_numpy(self.take()); }, nb::rv_policy::move)
       .def_prop_ro(
-          "index", [](const BlockPacker& self) { return to_numpy(list_index_numbers(self)); },
-          nb::rv_policy::move)
+          "index", [](const BlockPacker& self) { return to_numpy(flatten_index(self)); }, nb::rv_policy::move)
       .def_prop_ro("end", &BlockPacker::end)
       .def_prop_ro("entries", &BlockPacker::entries);
   module.def("checksum", [](Array<std::uint8_t> bytes) { return checksum(view(bytes)); }, nb::arg("bytes"));
@@ -162,7 +161,7 @@ void bind_row_files(nb::module_& module) {
 
 // --- Oracles ---------------------------------------------------------------------------------------------
 
-solve::Loss parse_loss(bool squared) { return squared ? solve::Loss::squared_hinge : solve::Loss::hinge; }
+solve::Loss choose_loss(bool squared) { return squared ? solve::Loss::squared_hinge : solve::Loss::hinge; }
 
 cutplane::Ranking make_ranking(const Array<std::int32_t>& ranks, std::int32_t rank_count,
                                const Array<std::int32_t>& groups, const Array<double>& weights,
@@ -210,7 +209,7 @@ void bind_oracles(nb::module_& module) {
   module.def(
       "margin_oracle",
       [](Array<double> signed_costs, bool squared) {
-        return cutplane::margin_oracle(parse_loss(squared), to_vector(signed_costs));
+        return cutplane::margin_oracle(choose_loss(squared), to_vector(signed_costs));
       },
       nb::arg("signed_costs"), nb::kw_only(), nb::arg("squared"));
   module.def(
@@ -248,9 +247,9 @@ void bind_oracles(nb::module_& module) {
 // --- The loop --------------------------------------------------------------------------------------------
 
 // A risk whose rows are on other machines. Python functions compute its values.
-class DistantRisk final : public solve::Risk {
+class RemoteRisk final : public solve::Risk {
  public:
-  DistantRisk(std::size_t dimension, nb::object functions, std::size_t steps_at_once)
+  RemoteRisk(std::size_t dimension, nb::object functions, std::size_t steps_at_once)
       : dimension_(dimension), functions_(std::move(functions)), steps_at_once_(steps_at_once) {}
 
   std::size_t dimension() const override { return dimension_; }
@@ -430,13 +429,13 @@ void bind_loop(nb::module_& module) {
       nb::arg("oracle"), nb::arg("bundle"), nb::arg("start"), nb::arg("on_progress").none(),
       nb::arg("observe").none());
   module.def(
-      "minimise_distant",
+      "minimise_remote_risk",
       [](nb::object python_options, nb::object risk, std::size_t steps_at_once, Bundle& bundle,
          Array<double> start, const OnProgress& on_progress, const Observe& observe) {
         const LoopOptions options = read_loop_options(Options(python_options));
-        DistantRisk distant(start.size(), std::move(risk), steps_at_once);
+        RemoteRisk remote(start.size(), std::move(risk), steps_at_once);
         return run_loop(start, on_progress, [&](std::vector<double>& weights, Monitor& monitor) {
-          return minimise(distant, options, bundle, weights, monitor, observe);
+          return minimise(remote, options, bundle, weights, monitor, observe);
         });
       },
       nb::arg("options"), nb::kw_only(), nb::arg("risk"), nb::arg("steps_at_once"), nb::arg("bundle"),
@@ -458,7 +457,7 @@ Table train_dual(nb::object python_options, const PackedRows& rows, double inter
       [&](Monitor& monitor) {
         const solve::DescentOptions descent_options{tolerance, max_epochs, seed,
                                                     threads,   0.0,        solve::Finish::sweeps};
-        outcome = cutplane::train_dual(rows, intercept, parse_loss(squared), view(signed_costs),
+        outcome = cutplane::train_dual(rows, intercept, choose_loss(squared), view(signed_costs),
                                        descent_options, final_duals, weights, progress, monitor);
       },
       on_progress);

@@ -64,11 +64,11 @@ Table to_table(tree::Trained&& trained) {
   return table;
 }
 
-// The base of examples on other machines. Methods of a Python object, which must outlive this object, compute
-// values of the examples.
-class Distant {
+// The base of RemoteExamples and RemoteCuts, whose examples are on the workers of a cluster. Calls the
+// methods of a Python object, which must outlive this object, to compute values of the examples.
+class RemoteObject {
  public:
-  explicit Distant(nb::handle source) : source_(source) {}
+  explicit RemoteObject(nb::handle source) : source_(source) {}
 
  protected:
   template <class... Arguments>
@@ -89,11 +89,11 @@ class Distant {
 // --- The exact learner -----------------------------------------------------------------------------------
 
 // Examples on other machines. Fetches the examples whose kernels are needed.
-class DistantExamples final : public tree::TrainingExamples, private Distant {
+class RemoteExamples final : public tree::TrainingExamples, private RemoteObject {
  public:
-  DistantExamples(nb::handle source, const ExampleKernel& kernel, std::size_t size, int threads,
-                  const Monitor& monitor)
-      : Distant(source), kernel_(kernel), size_(size), threads_(threads), monitor_(monitor) {}
+  RemoteExamples(nb::handle source, const ExampleKernel& kernel, std::size_t size, int threads,
+                 const Monitor& monitor)
+      : RemoteObject(source), kernel_(kernel), size_(size), threads_(threads), monitor_(monitor) {}
 
   std::size_t size() const override { return size_; }
 
@@ -183,17 +183,17 @@ nb::typed<nb::list, Table> train_exact(nb::object python_options, const ExampleK
   return to_tables(std::move(trained));
 }
 
-nb::typed<nb::list, Table> train_exact_distant(nb::object python_options, const ExampleKernel& kernel,
-                                               nb::object examples, const Array<std::int32_t>& codes,
-                                               const Array<double>& costs,
-                                               const std::vector<std::int32_t>& positives,
-                                               const OnProgress& on_progress) {
+nb::typed<nb::list, Table> train_exact_remote(nb::object python_options, const ExampleKernel& kernel,
+                                              nb::object examples, const Array<std::int32_t>& codes,
+                                              const Array<double>& costs,
+                                              const std::vector<std::int32_t>& positives,
+                                              const OnProgress& on_progress) {
   const Solving solving = read_solving(Options(python_options), codes, costs, positives);
   std::vector<tree::Trained> trained;
   run_interruptibly(
       [&](Monitor& monitor) {
-        const DistantExamples distant(examples, kernel, codes.size(), solving.options.threads, monitor);
-        trained = tree::train_exact(distant, solving.labellings, solving.options, monitor);
+        const RemoteExamples remote(examples, kernel, codes.size(), solving.options.threads, monitor);
+        trained = tree::train_exact(remote, solving.labellings, solving.options, monitor);
       },
       on_progress);
   return to_tables(std::move(trained));
@@ -208,9 +208,9 @@ constexpr Named<tree::CutMethod> cut_methods[] = {{"forest", tree::CutMethod::fo
                                                   {"kernels", tree::CutMethod::kernels}};
 
 // Cuts whose examples are on other machines.
-class DistantCuts final : public tree::Cuts, private Distant {
+class RemoteCuts final : public tree::Cuts, private RemoteObject {
  public:
-  using Distant::Distant;
+  using RemoteObject::RemoteObject;
 
   void score(std::span<const double> alphas, const tree::Sample& sample, std::span<double> scores) override {
     const Locked locked;
@@ -271,13 +271,12 @@ Table train_sampled(nb::object python_options, const ExampleKernel& kernel, std:
   return to_table(std::move(trained));
 }
 
-Table train_sampled_distant(nb::object python_options, nb::object cuts, const Array<std::int32_t>& codes,
-                            const Array<double>& costs, std::int32_t positive,
-                            const OnProgress& on_progress) {
+Table train_sampled_remote(nb::object python_options, nb::object cuts, const Array<std::int32_t>& codes,
+                           const Array<double>& costs, std::int32_t positive, const OnProgress& on_progress) {
   const Sampling sampling = read_sampling(Options(python_options), codes, costs, positive);
-  DistantCuts distant(cuts);
-  auto trained = run_interruptibly([&](Monitor& monitor) { return train_with(distant, sampling, monitor); },
-                                   on_progress);
+  RemoteCuts remote(cuts);
+  auto trained =
+      run_interruptibly([&](Monitor& monitor) { return train_with(remote, sampling, monitor); }, on_progress);
   return to_table(std::move(trained));
 }
 
@@ -287,10 +286,10 @@ void bind_tree_learners(nb::module_& module) {
   module.def("train_exact_trees", &train_exact, nb::arg("options"), nb::kw_only(), nb::arg("kernel"),
              nb::arg("set"), nb::arg("codes"), nb::arg("costs"), nb::arg("positives"),
              nb::arg("on_progress").none());
-  module.def("train_exact_trees_distant", &train_exact_distant, nb::arg("options"), nb::kw_only(),
+  module.def("train_exact_remote_trees", &train_exact_remote, nb::arg("options"), nb::kw_only(),
              nb::arg("kernel"), nb::arg("examples"), nb::arg("codes"), nb::arg("costs"), nb::arg("positives"),
              nb::arg("on_progress").none());
-  module.def("train_sampled_trees_distant", &train_sampled_distant, nb::arg("options"), nb::kw_only(),
+  module.def("train_sampled_remote_trees", &train_sampled_remote, nb::arg("options"), nb::kw_only(),
              nb::arg("cuts"), nb::arg("codes"), nb::arg("costs"), nb::arg("positive"),
              nb::arg("on_progress").none());
   module.def("train_sampled_trees", &train_sampled, nb::arg("options"), nb::kw_only(), nb::arg("kernel"),

@@ -9,13 +9,13 @@ import pytest
 
 from reference import cutting_planes as reference
 from reference.loops import (
-    DistantRows,
+    RemoteRows,
     check_optimum,
     check_outcome,
     liblinear,
     make_rows,
     minimise,
-    minimise_distant,
+    minimise_remote_risk,
     pack,
 )
 from unkernel import _core
@@ -141,7 +141,7 @@ def test_measures_are_at_their_optimum(k, C):
 
 
 class ListedCuts:
-    """A distant risk with explicit cuts: R(w) = max(0, max_k offset_k - gradient_k'w)."""
+    """A remote risk with explicit cuts: R(w) = max(0, max_k offset_k - gradient_k'w)."""
 
     def __init__(self, gradients, offsets):
         self.gradients, self.offsets = gradients, offsets
@@ -180,45 +180,49 @@ def test_a_list_of_cuts_reaches_the_optimum_of_its_dual(seed, C):
     rng = np.random.default_rng(seed)
     gradients, offsets = rng.normal(size=(6, 4)), rng.normal(size=6) + 0.5
     optimum, masses = reference.solve_simplex_qp(gradients @ gradients.T, offsets, C)
-    result = minimise_distant(ListedCuts(gradients, offsets), 4, C=C, tolerance=1e-9)
+    result = minimise_remote_risk(ListedCuts(gradients, offsets), 4, C=C, tolerance=1e-9)
     assert result["converged"]
     assert result["bound"] <= optimum * (1 + 1e-9)
     assert result["objective"] >= optimum * (1 - 1e-9)
     assert np.sum((result["weights"] - masses @ gradients) ** 2) <= 4e-9 * result["objective"] + 1e-12
 
 
-# --- Distant rows ------------------------------------------------------------------------------------
+# --- Remote rows ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("steps_at_once", [1, 5])
-def test_distant_rows_reach_the_same_optimum(steps_at_once):
+def test_remote_rows_reach_the_same_optimum(steps_at_once):
     X, y, _ = make_rows(5)
     local = minimise(X, _core.margin_oracle(y, squared=False))
-    risk = DistantRows(X, y)
-    distant = minimise_distant(risk, X.shape[1], steps_at_once=steps_at_once)
-    check_outcome(distant, X, 1.0, lambda s: reference.margin_risk(y, s, squared=False), 1e-6)
-    assert distant["objective"] == pytest.approx(local["objective"], rel=2e-6)
+    risk = RemoteRows(X, y)
+    remote = minimise_remote_risk(risk, X.shape[1], steps_at_once=steps_at_once)
+    check_outcome(remote, X, 1.0, lambda s: reference.margin_risk(y, s, squared=False), 1e-6)
+    assert remote["objective"] == pytest.approx(local["objective"], rel=2e-6)
     assert max(risk.requested_steps) == max(2, steps_at_once)
 
 
-def test_a_distant_risk_can_choose_the_first_steps_of_line_searches():
+def test_a_remote_risk_can_choose_the_first_steps_of_line_searches():
     X, y, _ = make_rows(5)
-    default_risk, risk = DistantRows(X, y), DistantRows(X, y)
+    default_risk, risk = RemoteRows(X, y), RemoteRows(X, y)
     risk.first_steps = lambda: [0.0, 0.1, 0.3, 1.0]
-    outcome, default_outcome = (minimise_distant(each_risk, X.shape[1]) for each_risk in (risk, default_risk))
+    outcome, default_outcome = (
+        minimise_remote_risk(each_risk, X.shape[1]) for each_risk in (risk, default_risk)
+    )
     assert outcome["objective"] == pytest.approx(default_outcome["objective"], rel=2e-6)
     assert max(risk.requested_steps) == 4
     for steps in ([], [0.5, 1.0]):
         risk.first_steps = lambda steps=steps: steps
         with pytest.raises(ValueError, match="begins at a step of 0"):
-            minimise_distant(risk, X.shape[1])
+            minimise_remote_risk(risk, X.shape[1])
 
 
-def test_a_distant_risk_can_lower_the_accuracy_of_line_searches():
+def test_a_remote_risk_can_lower_the_accuracy_of_line_searches():
     X, y, _ = make_rows(5)
-    default_risk, risk = DistantRows(X, y), DistantRows(X, y)
+    default_risk, risk = RemoteRows(X, y), RemoteRows(X, y)
     risk.line_accuracy = 0.3
-    outcome, default_outcome = (minimise_distant(each_risk, X.shape[1]) for each_risk in (risk, default_risk))
+    outcome, default_outcome = (
+        minimise_remote_risk(each_risk, X.shape[1]) for each_risk in (risk, default_risk)
+    )
     assert outcome["objective"] == pytest.approx(default_outcome["objective"], rel=2e-6)
     assert (
         len(risk.requested_steps) / outcome["rounds"]
@@ -227,24 +231,24 @@ def test_a_distant_risk_can_lower_the_accuracy_of_line_searches():
 
 
 @pytest.mark.parametrize("name", ["aim", "along", "cut", "move"])
-def test_exceptions_of_a_distant_risk_are_passed_on(name):
+def test_exceptions_of_a_remote_risk_are_passed_on(name):
     X, y, _ = make_rows(5)
-    risk = DistantRows(X, y)
+    risk = RemoteRows(X, y)
 
     def fail(*_):
         raise ConnectionError(f"{name} is gone")
 
     setattr(risk, name, fail)
     with pytest.raises(ConnectionError, match=f"{name} is gone"):
-        minimise_distant(risk, X.shape[1])
+        minimise_remote_risk(risk, X.shape[1])
 
 
-def test_answers_of_a_distant_risk_are_checked():
+def test_answers_of_a_remote_risk_are_checked():
     X, y, _ = make_rows(5)
-    short_gradients, no_answers = DistantRows(X, y), DistantRows(X, y)
+    short_gradients, no_answers = RemoteRows(X, y), RemoteRows(X, y)
     short_gradients.cut = lambda _: (1.0, np.zeros(X.shape[1] - 1))
     no_answers.along = lambda _: []
     with pytest.raises(ValueError, match="wrong length"):
-        minimise_distant(short_gradients, X.shape[1])
+        minimise_remote_risk(short_gradients, X.shape[1])
     with pytest.raises(IndexError):
-        minimise_distant(no_answers, X.shape[1])
+        minimise_remote_risk(no_answers, X.shape[1])

@@ -8,11 +8,11 @@ from scipy import sparse
 
 from reference import cutting_planes as reference
 from reference.loops import (
-    DistantRows,
+    RemoteRows,
     check_outcome,
     make_rows,
     minimise,
-    minimise_distant,
+    minimise_remote_risk,
     pack,
 )
 from unkernel import _core
@@ -153,7 +153,7 @@ def test_exceptions_of_progress_callbacks_end_training():
     with pytest.raises(RuntimeError, match="no more"):
         minimise(X, _core.margin_oracle(y, squared=False), problem=2, problems=5, **options)
     with pytest.raises(RuntimeError, match="no more"):
-        minimise_distant(DistantRows(X, y), X.shape[1], **options)
+        minimise_remote_risk(RemoteRows(X, y), X.shape[1], **options)
     assert looks == [("training", 2, 5), ("training", 0, 1)]
 
 

@@ -42,9 +42,9 @@ def minimise(X, oracle, **options):
     return _core.minimise(loop_settings, rows=rows, oracle=oracle, intercept=intercept, **{**loop, **options})
 
 
-def minimise_distant(risk, dimension, **options):
+def minimise_remote_risk(risk, dimension, **options):
     loop = {"steps_at_once": 1} | default_options(dimension, 200)
-    return _core.minimise_distant(loop_options(options), risk=risk, **{**loop, **options})
+    return _core.minimise_remote_risk(loop_options(options), risk=risk, **{**loop, **options})
 
 
 def make_rows(seed, *, rows=80, features=6):
@@ -78,7 +78,7 @@ def liblinear(X, y, costs, *, squared):
     return peer.fit(X, y, sample_weight=costs).coef_[0]
 
 
-class DistantRows:
+class RemoteRows:
     """Rows of a cluster and their loss, computed with numpy."""
 
     def __init__(self, X, signed_costs):

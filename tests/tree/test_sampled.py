@@ -12,7 +12,7 @@ from reference.selection import few_examples, slow_after
 from reference.tree_examples import make_problem
 from reference.tree_kernels import KINDS
 from unkernel import Forest, TreeKernel, TreeSVC
-from unkernel._core import train_sampled_trees, train_sampled_trees_distant
+from unkernel._core import train_sampled_remote_trees, train_sampled_trees
 from unkernel.models import ExampleKernel, Kernel
 from unkernel.tree.options import SampledOptions
 
@@ -90,7 +90,7 @@ def test_threads_do_not_change_a_bit(method):
 
 
 class RoundedCuts:
-    """Cuts computed from the kernel matrix, with noise like that of another order of summation."""
+    """Cuts computed from the kernel matrix, with noise as from another order of summation."""
 
     def __init__(self, gram, rounding):
         self.gram, self.rounding, self.cuts = gram, rounding, []
@@ -125,7 +125,7 @@ def test_rounding_does_not_grow_from_round_to_round():
             threads=1,
         )
         exact, rounded = (
-            train_sampled_trees_distant(
+            train_sampled_remote_trees(
                 options,
                 cuts=RoundedCuts(gram, rounding),
                 codes=codes,

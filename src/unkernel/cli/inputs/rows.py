@@ -109,7 +109,7 @@ class PackedRows(Examples):
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class DistantRows(Examples):
+class RemoteRows(Examples):
     """Rows of files that workers of a cluster read. The number of columns is unknown until training ends."""
 
     file: str
@@ -125,7 +125,7 @@ class DistantRows(Examples):
 
 
 Rows = MemoryRows | PackedRows | TreeExamples | RecordExamples
-AnyRows = Rows | DistantRows
+AnyRows = Rows | RemoteRows
 
 
 def describe_files(files: Sequence[str]) -> str:

@@ -18,7 +18,7 @@ from unkernel.cli.cluster import check_address, move_to_cluster
 from unkernel.cli.inputs import rows as _rows
 from unkernel.cli.inputs import trees as _trees
 from unkernel.cli.inputs.models import describe_threshold
-from unkernel.cli.inputs.rows import AnyRows, DistantRows, MemoryRows, Rows
+from unkernel.cli.inputs.rows import AnyRows, MemoryRows, RemoteRows, Rows
 from unkernel.cli.inputs.trees import TreeExamples
 from unkernel.cli.learners.base import Learner
 from unkernel.cli.learners.cross_validation import make_folds, validate
@@ -52,7 +52,7 @@ class Request:
     force: bool
 
     @staticmethod
-    def of(command: str, arguments: dict[str, Any]) -> Request:
+    def from_arguments(command: str, arguments: dict[str, Any]) -> Request:
         """Return the arguments of a command, after checking that an output is named."""
         return Request(
             data=list(arguments["data"]),
@@ -85,7 +85,7 @@ def train(learner: Learner, request: Request, display: Display) -> dict[str, Any
         move_to_cluster(local, option_values.get("dask"), threads) as estimator,
     ):
         rows = open_examples(learner, request.data, display, estimator, request.zero_based)
-        if not (reads_test_later := isinstance(rows, DistantRows)):
+        if not (reads_test_later := isinstance(rows, RemoteRows)):
             tests = _read_test(request.test, display, threads, rows)
             check_labels(option_values, rows.labels, rows.file)
         cross_validation = validate(learner, rows, make_folds, request, display)
@@ -175,7 +175,7 @@ def open_examples(
         return _trees.read_labelled(data[0], display)
     if "dask" in option_values:
         _rows.check_files(data)
-        return DistantRows(_rows.describe_files(data), _rows.unwrap_single(data), estimator, index_base)
+        return RemoteRows(_rows.describe_files(data), _rows.unwrap_single(data), estimator, index_base)
     if "out_of_core" not in option_values:
         return _rows.read(data[0], display, estimator.n_jobs, index_base, option_values.get("n_features"))
     rows = _rows.pack(data, display, estimator, index_base)
@@ -235,7 +235,7 @@ def describe_training(
     measures: Iterable[str],
 ) -> dict[str, Any]:
     """Return, for JSON, a description of the data and the estimator, and its training and test measures."""
-    training_measures = {} if isinstance(rows, DistantRows) else measure(rows)
+    training_measures = {} if isinstance(rows, RemoteRows) else measure(rows)
     result = {"data": rows.file, "rows": rows.count, "features": rows.n_features}
     result |= learner.describe(estimator) | {
         f"training_{name}": training_measures.get(name) for name in measures

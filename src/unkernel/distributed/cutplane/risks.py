@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from unkernel._core import Bundle, Oracle, minimise_distant
+from unkernel._core import Bundle, Oracle, minimise_remote_risk
 from unkernel.cutplane.options import LoopOptions
 from unkernel.cutplane.rankings import NO_PAIR, PairWeight
 from unkernel.cutplane.solver_run import TrainingRows
@@ -416,12 +416,12 @@ class ClusterMinimiser:
         options: LoopOptions,
         **observers: Any,
     ) -> dict[str, Any]:
-        """Return the result of the core's ``minimise_distant``."""
+        """Return the result of the core's ``minimise_remote_risk``."""
 
         def minimise() -> dict[str, Any]:
             risk = self._make_risk(oracle, options)
             return dict(
-                minimise_distant(
+                minimise_remote_risk(
                     options,
                     risk=risk,
                     steps_at_once=risk.steps_at_once,

@@ -11,7 +11,7 @@ import numpy as np
 from dask.distributed import Client, Future
 from numpy.typing import NDArray
 
-from unkernel._core import ExampleSet, train_exact_trees_distant, train_sampled_trees_distant
+from unkernel._core import ExampleSet, train_exact_remote_trees, train_sampled_remote_trees
 from unkernel._core import Forest as SubtreeTable
 from unkernel.data.trees.forest import Forest
 from unkernel.distributed.cluster.coordinator import Arguments, Broadcast, Cluster
@@ -182,7 +182,9 @@ class FetchedTrees:
         if len(unknown):
             self._fetch(unknown)
         numbers = self._number[examples]
-        return Forest._of(self._table, {name: roots[numbers] for name, roots in self._roots.items()}, {})
+        return Forest._from_table(
+            self._table, {name: roots[numbers] for name, roots in self._roots.items()}, {}
+        )
 
     def _fetch(self, examples: NDArray[Any]) -> None:
         """Fetch examples that have not been fetched yet, and add them to the table."""
@@ -229,7 +231,8 @@ class ClusterExamples:
         cluster = self._cluster
         split = self._places.group_by_part(examples)
         chosen = [
-            ChosenPlaces.of(places, size) for (_, places), size in zip(split, cluster.rows, strict=True)
+            ChosenPlaces.from_places(places, size)
+            for (_, places), size in zip(split, cluster.rows, strict=True)
         ]
         support_trees = Broadcast(cluster, Support(self._trees.select(support).compact(), coefficients))
         answers = cluster.ask(score_chosen, lambda k: (support_trees, chosen[k]))
@@ -322,7 +325,7 @@ class ClusterTrees:
         cuts = ClusterCuts(self.cluster, self.places)
         return run_interruptibly(
             lambda: dict(
-                train_sampled_trees_distant(
+                train_sampled_remote_trees(
                     options,
                     cuts=cuts,
                     codes=self.targets.codes,
@@ -339,7 +342,7 @@ class ClusterTrees:
         examples = ClusterExamples(self.cluster, self.places, self.kernel, self.fetched)
         solved = run_interruptibly(
             lambda: {
-                "problems": train_exact_trees_distant(
+                "problems": train_exact_remote_trees(
                     options,
                     kernel=self.kernel.core(),
                     examples=examples,
