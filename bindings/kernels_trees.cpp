@@ -225,7 +225,7 @@ nb::ndarray<nb::numpy, double> score_all(const ExampleMachine& self, const Examp
   run_pieces_interruptibly(static_cast<std::int64_t>(examples.size), [&](std::int64_t begin, std::int64_t end,
                                                                          const Monitor& monitor) {
     const ReadingLock reading(examples.forest->gate());
-    if (begin == 0) groups = self.groups_of(examples);
+    if (begin == 0) groups = self.find_groups(examples);
     const auto first = static_cast<std::size_t>(begin), count = static_cast<std::size_t>(end - begin);
     self.add_scores(examples, groups, std::span(all).subspan(first, count), threads, monitor,
                     std::span(scores).subspan(first * self.scores(), count * self.scores()));

@@ -35,15 +35,15 @@ void translate_errors(const std::exception_ptr& pointer, void*) {
 
 using Clock = std::chrono::steady_clock;
 
-// A Python context that limits the running time of calls of its thread. A running call checks the time every
-// 50 milliseconds; a call that begins after the limit fails immediately.
+// A context manager of Python that limits how long the core may work for the thread that enters it. Running
+// work checks the time every 50 milliseconds; work that begins after the limit fails immediately.
 class TimeLimit {
  public:
   explicit TimeLimit(double seconds) : seconds_(seconds) {
     if (!(seconds > 0.0)) throw std::invalid_argument("a time limit must be positive");
   }
 
-  // If limits are nested, the earliest end applies.
+  // If one limit is entered within another, the one that ends first applies.
   void enter() {
     constexpr double longest_seconds = 1e9;
     const std::chrono::duration<double> span(std::min(seconds_, longest_seconds));

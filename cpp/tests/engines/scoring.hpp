@@ -1,4 +1,4 @@
-// Helpers for tests of engines: rows in the forms that users provide, and comparison of scores with those of
+// Helpers for tests of engines: rows in the forms that users provide, and comparison of scores with scores of
 // a slow twin.
 #pragma once
 

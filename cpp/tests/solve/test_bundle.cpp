@@ -127,7 +127,7 @@ void test_merging_keeps_the_bound_and_the_weights() {
       const Vector new_weights = weights_of(bundle);
       for (std::size_t j = 0; j < dimension; ++j) CHECK(close(old_weights[j], new_weights[j], 1e-10));
       const double solved = bundle.solve(3.0, 1e-7);
-      CHECK(close(solved, dual_of(bundle), 1e-9));  // the Gram matrix is that of the cuts
+      CHECK(close(solved, dual_of(bundle), 1e-9));  // the Gram matrix equals the products of the cuts
       CHECK(dual_of(bundle) >= value - 1e-7);
     }
   }

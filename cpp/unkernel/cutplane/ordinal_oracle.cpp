@@ -37,7 +37,7 @@ class RankSums {
   double total_ = 0.0;
 };
 
-// Does the same if each pair of classes has a weight, with sums over all ranks in O(R).
+// Counts pairs like the class above if each pair of classes has a weight, with sums over all ranks in O(R).
 class WeightedRankSums {
  public:
   WeightedRankSums(std::size_t ranks, std::span<const double> pair_weights)

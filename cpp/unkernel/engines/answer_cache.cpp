@@ -92,30 +92,30 @@ AnswerCache::~AnswerCache() {
   }
 }
 
-std::size_t AnswerCache::Set::way_of(std::uint64_t hash) const {
+std::size_t AnswerCache::Set::find_way(std::uint64_t hash) const {
   std::uint32_t equal = 0;  // without branches, which would be mispredicted
   for (std::size_t way = 0; way < ways; ++way)
     equal |= static_cast<std::uint32_t>((hashes[way].load(relaxed) & ~was_found) == hash) << way;
   return equal == 0 ? ways : static_cast<std::size_t>(std::countr_zero(equal));
 }
 
-std::size_t AnswerCache::words_of(const Key& key) const {
+std::size_t AnswerCache::count_words(const Key& key) const {
   const std::size_t count = key.columns.size();
   return 1 + scores_ + (count + 1) / 2 + (key.values == nullptr ? 0 : count);
 }
 
 void AnswerCache::prefetch_row(const Key& key) const {
   const Set& set = sets_[set_of(key.hash)];
-  const std::size_t way = set.way_of(key.hash);
+  const std::size_t way = set.find_way(key.hash);
   if (way == ways) return;
   const auto* row = reinterpret_cast<const char*>(set.rows[way].load(relaxed));
-  const std::size_t bytes = sizeof(StoredRow) + sizeof(Word) * words_of(key);
+  const std::size_t bytes = sizeof(StoredRow) + sizeof(Word) * count_words(key);
   for (std::size_t offset = 0; offset < bytes; offset += 64) __builtin_prefetch(row + offset);
 }
 
 bool AnswerCache::find(const Key& key, bool decision_only, double* out) {
   Set& set = sets_[set_of(key.hash)];
-  const std::size_t way = set.way_of(key.hash);
+  const std::size_t way = set.find_way(key.hash);
   if (way == ways) return false;
   const StoredRow* row = set.rows[way].load(acquire);
   if (row == nullptr || !read(*row, key, decision_only, out)) return false;
@@ -143,7 +143,7 @@ void AnswerCache::store(const Key& key, bool decision_only, std::uint32_t genera
   if (key.columns.size() > longest_row) return;
   Set& set = sets_[set_of(key.hash)];
   const std::size_t way = slot_to_replace(set, key);
-  StoredRow* row = lock_row(set.rows[way], words_of(key));
+  StoredRow* row = lock_row(set.rows[way], count_words(key));
   if (row == nullptr) return;
   write(key, header_of(key, generation) | (decision_only ? 0 : complete), scores, row->words());
   if (set.hashes[way].exchange(key.hash, relaxed) == 0) rows_.fetch_add(1, relaxed);
@@ -154,7 +154,7 @@ void AnswerCache::store(const Key& key, bool decision_only, std::uint32_t genera
 // row that has not been found since it was stored. If all rows of the set have been found, clears their marks
 // and returns one of the slots.
 std::size_t AnswerCache::slot_to_replace(Set& set, const Key& key) const {
-  if (const std::size_t way = set.way_of(key.hash); way < ways) return way;
+  if (const std::size_t way = set.find_way(key.hash); way < ways) return way;
   const std::size_t first = static_cast<std::size_t>(key.hash >> 2) % ways_;
   std::size_t free = ways_, not_found = ways_;
   for (std::size_t way = 0; way < ways_; ++way) {

@@ -101,7 +101,7 @@ class AnswerCache {
     std::array<std::atomic<StoredRow*>, ways> rows{};
 
     // Returns the index of the slot with this hash, or `ways` if there is none.
-    std::size_t way_of(std::uint64_t hash) const;
+    std::size_t find_way(std::uint64_t hash) const;
   };
   // Each counter has its own cache line, so that threads do not write to the same line.
   struct alignas(64) Tally {
@@ -112,7 +112,7 @@ class AnswerCache {
   std::size_t set_of(std::uint64_t hash) const {
     return static_cast<std::size_t>((hash >> 32) * sets_.size() >> 32);
   }
-  std::size_t words_of(const Key& key) const;
+  std::size_t count_words(const Key& key) const;
   bool read(const StoredRow& row, const Key& key, bool decision_only, double* out) const;
   std::size_t slot_to_replace(Set& set, const Key& key) const;
   StoredRow* lock_row(std::atomic<StoredRow*>& place, std::size_t words);

@@ -17,8 +17,8 @@ BoundRow::BoundRow(const Engine& engine, Shared shared, std::int32_t width, Shar
     throw std::invalid_argument(
         "the columns of the shared part must ascend and be below the number of features");
   if (sharing_ == Sharing::nothing) return;
-  scores_of_shared_ = scores_of({shared_.columns, shared_.values.data()});
-  scores_of_empty_ = scores_of({});
+  scores_of_shared_ = compute_scores({shared_.columns, shared_.values.data()});
+  scores_of_empty_ = compute_scores({});
   if (sharing_ == Sharing::pairs) pair_rows_.assign(static_cast<std::size_t>(std::max(width, 0)), -1);
 }
 
@@ -52,7 +52,7 @@ void BoundRow::score_merged(const SparseRow<std::int32_t>& row, double* out) {
   engine_.score(SparseRow<std::int32_t>{merged_.columns, merged_.values.data()}, *worker_, out);
 }
 
-std::vector<double> BoundRow::scores_of(const SparseRow<std::int32_t>& row) {
+std::vector<double> BoundRow::compute_scores(const SparseRow<std::int32_t>& row) {
   std::vector<double> scores(engine_.scores());
   engine_.score(row, *worker_, scores.data());
   return scores;
@@ -66,7 +66,7 @@ const double* BoundRow::pairs_with(std::int32_t column) {
     const SparseRow<std::int32_t> single{{&column, 1}, &one};
     std::vector<double> with_shared(scores);
     score_merged(single, with_shared.data());
-    const std::vector<double> without = scores_of(single);
+    const std::vector<double> without = compute_scores(single);
     pair_row = static_cast<std::int32_t>(pairs_.size() / scores);
     for (std::size_t s = 0; s < scores; ++s)
       pairs_.push_back(with_shared[s] - scores_of_shared_[s] - without[s] + scores_of_empty_[s]);

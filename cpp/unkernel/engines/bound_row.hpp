@@ -42,7 +42,7 @@ class BoundRow {
 
  private:
   void score_merged(const SparseRow<std::int32_t>& row, double* out);
-  std::vector<double> scores_of(const SparseRow<std::int32_t>& row);
+  std::vector<double> compute_scores(const SparseRow<std::int32_t>& row);
   // Returns c_j of column j, one value per score.
   const double* pairs_with(std::int32_t column);
 

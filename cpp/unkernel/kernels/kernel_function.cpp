@@ -8,8 +8,8 @@
 namespace unkernel::kernels {
 namespace {
 
-// Computes polynomial kernels as KernelFunction does, but for several products at a time.
-UNKERNEL_CLONES void powers(const KernelFunction& kernel, double* values, std::size_t count) {
+// Replaces products by polynomial kernels as KernelFunction does, but several at a time.
+UNKERNEL_CLONES void replace_by_powers(const KernelFunction& kernel, double* values, std::size_t count) {
   constexpr std::size_t max_chunk = 64;
   std::array<double, max_chunk> bases;
   for (std::size_t first = 0; first < count; first += max_chunk) {
@@ -33,7 +33,7 @@ void kernel_values(const KernelFunction& kernel, double* values, std::size_t cou
   if (kernel.type == Type::rbf) {
     exponentials(-kernel.gamma, values, count);
   } else if (kernel.type == Type::polynomial) {
-    powers(kernel, values, count);
+    replace_by_powers(kernel, values, count);
   } else if (kernel.type == Type::sigmoid) {
     for (std::size_t k = 0; k < count; ++k) values[k] = kernel(values[k], 0.0, 0.0);
   }

@@ -67,15 +67,16 @@ double VectorRows::self_kernel(const KernelFunction& kernel, std::size_t example
 VectorIndex::VectorIndex(const KernelFunction& kernel, const VectorRows& rows,
                          std::span<const std::int32_t> chosen)
     : kernel_(kernel), begins_(1, 0) {
-  const auto for_each = [&](const auto& body) {
+  // Calls body(index among the chosen examples, number of the vector, vector) for all their vectors.
+  const auto for_each_vector = [&](const auto& body) {
     std::int32_t number = 0;
-    for (std::size_t c = 0; c < chosen.size(); ++c) {
-      const auto example = static_cast<std::size_t>(chosen[c]);
-      for (std::size_t v = rows.first(example); v < rows.end(example); ++v) body(c, number++, rows.vector(v));
+    for (std::size_t i = 0; i < chosen.size(); ++i) {
+      const auto example = static_cast<std::size_t>(chosen[i]);
+      for (std::size_t v = rows.first(example); v < rows.end(example); ++v) body(i, number++, rows.vector(v));
     }
   };
-  for_each([&](std::size_t c, std::int32_t, const VectorRows::Vector& vector) {
-    example_.push_back(static_cast<std::int32_t>(c));
+  for_each_vector([&](std::size_t chosen_index, std::int32_t, const VectorRows::Vector& vector) {
+    example_.push_back(static_cast<std::int32_t>(chosen_index));
     scales_.push_back(vector.scale);
     squared_norms_.push_back(vector.squared_norm);
     for (const std::int32_t column : vector.columns) {
@@ -90,7 +91,7 @@ VectorIndex::VectorIndex(const KernelFunction& kernel, const VectorRows& rows,
   for (std::size_t i = 1; i < begins_.size(); ++i) begins_[i] += begins_[i - 1];
   postings_.resize(static_cast<std::size_t>(begins_.back()));
   std::vector<std::int64_t> next(begins_.begin(), begins_.end() - 1);
-  for_each([&](std::size_t, std::int32_t number, const VectorRows::Vector& vector) {
+  for_each_vector([&](std::size_t, std::int32_t number, const VectorRows::Vector& vector) {
     for (std::size_t k = 0; k < vector.columns.size(); ++k) {
       auto& place = next[static_cast<std::size_t>(list_[static_cast<std::uint64_t>(vector.columns[k])]) - 1];
       postings_[static_cast<std::size_t>(place++)] = {number, vector.values[k]};

@@ -75,10 +75,10 @@ class OneHot final : public Step {
       : Step({width, false}), columns_(std::move(columns)), categories_(std::move(categories)) {
     check_plan(columns_.size() == categories_.size(), "columns and categories do not fit each other");
     std::int32_t last_feature = -1;  // of earlier columns; features of a row must ascend
-    for (const Categories& of_column : categories_) {
-      check_plan(of_column.smallest_feature() > last_feature,
+    for (const Categories& column_categories : categories_) {
+      check_plan(column_categories.smallest_feature() > last_feature,
                  "two columns have the same feature, or not in order");
-      last_feature = std::max(last_feature, of_column.largest_code());
+      last_feature = std::max(last_feature, column_categories.largest_code());
       check_plan(last_feature < width, "a category has a feature that does not exist");
     }
   }

@@ -147,7 +147,7 @@ std::map<std::string, double> slow_weights(const TreeKernel& kernel, const Trees
   std::map<std::string, double> sums;
   for (std::size_t i = 0; i < weights.index().size(); ++i) {
     for (const auto& [text, counted] : fragments_of(kernel, trees.forest, weights.index().node(i))) {
-      sums[text] += weights.of_node(i)[score] * counted.size * counted.number;
+      sums[text] += weights.node_weights(i)[score] * counted.size * counted.number;
     }
   }
   return sums;

@@ -128,7 +128,7 @@ struct BitslicedArrays {
       columns.push_back(column);
       ++frequent;
       const std::size_t first = bits.size();
-      bits.resize(first + unkernel::engines::words_of(machine.count()));
+      bits.resize(first + unkernel::engines::count_words(machine.count()));
       for (const auto& holder : holders)
         bits[first + holder.first / 64] |= std::uint64_t{1} << (holder.first % 64);
     }

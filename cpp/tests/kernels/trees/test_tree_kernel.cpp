@@ -420,8 +420,8 @@ std::string comb(int depth, bool to_the_right) {
   return begin + "x" + end;
 }
 
-// Rows of a deep tree are not all kept at the same time, and its kernel equals that of the mirrored tree,
-// whose nodes are visited in the order of their numbers.
+// Rows of a deep tree are not all kept at the same time, and its kernel equals the kernel of the mirrored
+// tree, whose nodes are visited in the order of their numbers.
 void test_deep_trees_keep_few_rows() {
   const TreeKernel kernel{TreeKernelKind::partial_tree, 0.4, 0.4};
   constexpr int depth = 4000;  // all rows would take 128 MB

@@ -105,22 +105,22 @@ BlockFile::BlockFile(const BlockRegion& region, std::size_t features, std::span<
     throw FormatError(file_, 0, 0, std::string("the file has been cut short") + remedy);
   if (region.end < block_alignment)
     throw FormatError(file_, 0, 0, std::string("the blocks end before they begin") + remedy);
-  places_.reserve(index.size());
+  extents_.reserve(index.size());
   std::int64_t end = block_alignment;
   for (const BlockEntry& entry : index) {
-    add_place(entry, end, region.end);
+    add_extent(entry, end, region.end);
     const auto bytes =
-        static_cast<std::int64_t>(block_bytes(entry.rows, entry.entries, places_.back().layout));
+        static_cast<std::int64_t>(block_bytes(entry.rows, entry.entries, extents_.back().layout));
     end = aligned_position(entry.position + bytes);
   }
   if (end != region.end)
     throw FormatError(file_, 0, 0, std::string("the end of the blocks differs from the index") + remedy);
-  is_checked_ = std::make_unique<std::atomic<bool>[]>(places_.size());
+  is_checked_ = std::make_unique<std::atomic<bool>[]>(extents_.size());
 }
 
 // The checks are ordered so that none of them overflows.
-void BlockFile::add_place(const BlockEntry& entry, std::int64_t expected_position, std::int64_t region_end) {
-  const auto k = static_cast<std::int64_t>(places_.size());
+void BlockFile::add_extent(const BlockEntry& entry, std::int64_t expected_position, std::int64_t region_end) {
+  const auto k = static_cast<std::int64_t>(extents_.size());
   if (entry.layout < 0 || entry.layout > layout_code({ColumnKind::wide, ValueKind::full}))
     fail(k, "has an unknown layout");
   const Layout layout = layout_of(entry.layout);
@@ -130,19 +130,19 @@ void BlockFile::add_place(const BlockEntry& entry, std::int64_t expected_positio
                     entry.entries >= 0 && entry.entries <= available / entry_size &&
                     static_cast<std::int64_t>(block_bytes(entry.rows, entry.entries, layout)) <= available;
   if (!fits) fail(k, "does not begin where the block before it ends");
-  places_.push_back({entry.position, rows_, entry.rows, entry.entries, layout, entry.checksum});
+  extents_.push_back({entry.position, rows_, entry.rows, entry.entries, layout, entry.checksum});
   rows_ += entry.rows;
   entries_ += entry.entries;
 }
 
 BlockLease BlockFile::block(std::int64_t k) const {
-  const Place& place = places_[static_cast<std::size_t>(k)];
-  const std::size_t size = block_bytes(place.rows, place.entries, place.layout);
+  const BlockExtent& extent = extents_[static_cast<std::size_t>(k)];
+  const std::size_t size = block_bytes(extent.rows, extent.entries, extent.layout);
   const std::shared_ptr<BlockBuffers::Buffer> buffer = buffers_->take(size);
   const std::span<unsigned char> bytes(buffer->data(), size);
-  read(place.position, bytes);
+  read(extent.position, bytes);
   check_unchanged();  // after reading, because the file may change meanwhile
-  const RowBlock block = block_at(bytes.data(), place.layout, place.first_row, place.rows, place.entries);
+  const RowBlock block = block_at(bytes.data(), extent.layout, extent.first_row, extent.rows, extent.entries);
   std::atomic<bool>& checked = is_checked_[static_cast<std::size_t>(k)];
   if (!checked.load(std::memory_order_relaxed)) {
     check(k, block, bytes);
@@ -167,10 +167,10 @@ void BlockFile::check_unchanged() const {
 }
 
 void BlockFile::check(std::int64_t k, const RowBlock& block, std::span<const unsigned char> bytes) const {
-  const Place& place = places_[static_cast<std::size_t>(k)];
-  if (checksum(bytes) != place.checksum) fail(k, "is damaged");
-  if (!offsets_are_valid(block.offsets, place.entries)) fail(k, "has rows that do not fit its entries");
-  const auto count = static_cast<std::size_t>(place.entries);
+  const BlockExtent& extent = extents_[static_cast<std::size_t>(k)];
+  if (checksum(bytes) != extent.checksum) fail(k, "is damaged");
+  if (!offsets_are_valid(block.offsets, extent.entries)) fail(k, "has rows that do not fit its entries");
+  const auto count = static_cast<std::size_t>(extent.entries);
   with_types(block, [&](const auto* columns, const auto* values) {
     if (!all_below(std::span(columns, count), features_)) fail(k, "has a column outside the matrix");
     if (!all_finite(values, count)) fail(k, "has a value that is not finite");

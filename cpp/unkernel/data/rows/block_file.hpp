@@ -74,11 +74,11 @@ class BlockFile final : public RowStore {
   std::int64_t rows() const override { return rows_; }
   std::size_t features() const override { return features_; }
   std::int64_t entries() const override { return entries_; }
-  std::int64_t blocks() const override { return static_cast<std::int64_t>(places_.size()); }
+  std::int64_t blocks() const override { return static_cast<std::int64_t>(extents_.size()); }
   BlockLease block(std::int64_t k) const override;
 
  private:
-  struct Place {
+  struct BlockExtent {
     std::int64_t position;
     std::int64_t first_row;
     std::int64_t rows;
@@ -87,7 +87,7 @@ class BlockFile final : public RowStore {
     std::uint64_t checksum;
   };
 
-  void add_place(const BlockEntry& entry, std::int64_t expected_position, std::int64_t region_end);
+  void add_extent(const BlockEntry& entry, std::int64_t expected_position, std::int64_t region_end);
   void read(std::int64_t position, std::span<unsigned char> bytes) const;
   void check_unchanged() const;
   void check(std::int64_t k, const RowBlock& block, std::span<const unsigned char> bytes) const;
@@ -99,7 +99,7 @@ class BlockFile final : public RowStore {
   FileVersion version_;  // of the file when it was opened
   std::int64_t rows_ = 0;
   std::int64_t entries_ = 0;
-  std::vector<Place> places_;
+  std::vector<BlockExtent> extents_;
   std::unique_ptr<std::atomic<bool>[]> is_checked_;
   std::shared_ptr<BlockBuffers> buffers_ = std::make_shared<BlockBuffers>();
 };

@@ -198,7 +198,7 @@ bool ColumnReader::add_token(const char* at) {
   return true;
 }
 
-// Returns whether the ID is that of a multiword token, such as 1-2, or of an empty node, such as 1.1.
+// Returns whether the ID belongs to a multiword token, such as 1-2, or to an empty node, such as 1.1.
 bool ColumnReader::is_multiword_or_empty_node(std::string_view id) const {
   if (options_.format != ColumnFormat::conllu) return false;
   const std::size_t middle = id.find_first_of("-.");

@@ -16,8 +16,8 @@ struct EngineScratch : ConjunctionScratch {
   std::shared_ptr<const PrefixTrie> trie;  // the current trie when the rows arrived
 };
 
-// Scores rows with the zones of the tables. If there is a prefix trie, looks up the sums of the longest
-// stored prefix of a row.
+// Scores rows with the zones of the tables, which conjunction_tables.hpp defines. If there is a prefix trie,
+// looks up the sums of the longest stored prefix of a row.
 class TableEngine final : public EngineOf<TableEngine, EngineScratch, ConjunctionEngine> {
  public:
   explicit TableEngine(const ConjunctionTables& tables)

@@ -12,7 +12,7 @@
 namespace unkernel::engines {
 namespace {
 
-std::vector<std::uint32_t> frequencies_of(const data::CsrView<std::int32_t, double>& rows) {
+std::vector<std::uint32_t> count_frequencies(const data::CsrView<std::int32_t, double>& rows) {
   std::vector<std::uint32_t> frequencies(static_cast<std::size_t>(rows.features), 0);
   for (const std::int32_t column : rows.columns) ++frequencies[static_cast<std::size_t>(column)];
   return frequencies;
@@ -81,7 +81,7 @@ ConjunctionArrays expand(const SupportVectors& machine, const ExpansionPlan& pla
   const HeadIndex index(plan.map.degree, plan.basis);
   if (machine.rows.columns.size() > most_entries)
     throw std::length_error("the support vectors have too many entries");
-  const std::vector<std::uint32_t> frequencies = frequencies_of(machine.rows);
+  const std::vector<std::uint32_t> frequencies = count_frequencies(machine.rows);
   Zones zones = choose_zones(frequencies, plan.head, plan.rare_below);
   if (plan.basis == Basis::sets) group_zones(zones, frequencies, machine.rows, plan.groups, plan.map.degree);
   MemoryBudget budget(plan.most_bytes);

@@ -98,7 +98,7 @@ Side model_side(const Forest& forest, std::span<const std::int32_t> groups,
                 const kernels::TreeWeights& weights, std::size_t score) {
   Side side{forest, groups, {}};
   for (std::size_t i = 0; i < weights.index().size(); ++i) {
-    const double weight = weights.of_node(i)[score];
+    const double weight = weights.node_weights(i)[score];
     if (weight != 0.0) side.roots.push_back({weights.index().node(i), weight});
   }
   return side;

@@ -93,7 +93,7 @@ class BitslicedEngine final : public EngineOf<BitslicedEngine, BitslicedScratch>
       : tables_(tables),
         sum_(tables.sum, true),
         ranking_(tables.columns),
-        words_(words_of(tables.sum.vectors())) {}
+        words_(count_words(tables.sum.vectors())) {}
 
   std::size_t scores() const override { return tables_.sum.scores(); }
   std::size_t bytes() const override {
@@ -183,7 +183,7 @@ class BitslicedEngine final : public EngineOf<BitslicedEngine, BitslicedScratch>
 
 void check_lists(const BitslicedTables& tables) {
   if (tables.frequent > tables.columns.size()) fail_table();
-  const std::size_t words = words_of(tables.sum.vectors());
+  const std::size_t words = count_words(tables.sum.vectors());
   const bool has_all_bits =
       words == 0 ? tables.bits.empty()
                  : tables.bits.size() % words == 0 && tables.bits.size() / words == tables.frequent;
@@ -206,7 +206,7 @@ void check_lists(const BitslicedTables& tables) {
 // table.
 void check_sizes(const BitslicedTables& tables) {
   if (tables.sum.norms.empty()) return;
-  const std::size_t words = words_of(tables.sum.vectors());
+  const std::size_t words = count_words(tables.sum.vectors());
   std::vector<double> sizes(64 * words, 0.0);
   for (std::size_t place = 0; place < tables.bits.size(); ++place) {
     for (std::uint64_t remaining = tables.bits[place]; remaining != 0; remaining &= remaining - 1) {

@@ -20,13 +20,13 @@ struct BitslicedTables {
   VectorSumTables sum;
   std::span<const std::int64_t> columns;       // rank -> column
   std::uint32_t frequent;                      // number of ranks with bit sets
-  std::span<const std::uint64_t> bits;         // frequent x words_of(vectors)
+  std::span<const std::uint64_t> bits;         // frequent x count_words(vectors)
   std::span<const std::uint32_t> list_begins;  // used - frequent + 1
   std::span<const std::uint32_t> lists;        // vectors, by rank
 };
 
 // Returns the number of words of a bit set, in whole blocks of 512 vectors.
-constexpr std::size_t words_of(std::size_t vectors) { return (vectors + 511) / 512 * 8; }
+constexpr std::size_t count_words(std::size_t vectors) { return (vectors + 511) / 512 * 8; }
 
 // Checks the tables, which must outlive the engine; throws std::invalid_argument.
 std::unique_ptr<Engine> make_bitsliced_engine(const BitslicedTables& tables);

@@ -85,18 +85,19 @@ UNKERNEL_CLONES void differences_of_four_rows(const FourRows& rows, const double
 
 // Processes the columns in the outer loop: four columns stay in the first-level cache while it goes through
 // all rows.
-template <class OfRow, class OfFourRows>
-void process(const DenseBlock& block, const OfRow& of_row, const OfFourRows& of_four_rows) {
+template <class ProcessRow, class ProcessFourRows>
+void process(const DenseBlock& block, const ProcessRow& process_row,
+             const ProcessFourRows& process_four_rows) {
   for (std::size_t c = 0; c < block.columns.size(); c += 4) {
     const double* const* columns = block.columns.data() + c;
     std::size_t r = 0;
     for (; r + 4 <= block.rows; r += 4) {
       double* out = block.out + r * block.out_stride;
-      of_four_rows(FourRows{block.x + r * block.x_stride + c, block.x_stride}, columns, block.width, out,
-                   out + block.out_stride, out + 2 * block.out_stride, out + 3 * block.out_stride);
+      process_four_rows(FourRows{block.x + r * block.x_stride + c, block.x_stride}, columns, block.width, out,
+                        out + block.out_stride, out + 2 * block.out_stride, out + 3 * block.out_stride);
     }
     for (; r < block.rows; ++r)
-      of_row(block.x + r * block.x_stride + c, columns, block.width, block.out + r * block.out_stride);
+      process_row(block.x + r * block.x_stride + c, columns, block.width, block.out + r * block.out_stride);
   }
 }
 

@@ -13,15 +13,16 @@ namespace unkernel::engines {
 namespace {
 
 struct PairScratch {
-  std::vector<double> sums;                 // classes x (classes - 1); zero except for touched classes
+  std::vector<double> sums;  // by class, then by the other class of a pair; zero except for touched classes
   std::vector<std::uint8_t> is_touched;     // by class
   std::vector<const double*> full_weights;  // weights of the row's features that have one weight per pair
   std::vector<double> full_values;
 };
 
-// Adds the weights of four features at a time, so that each sum is loaded and stored once per four features.
-UNKERNEL_CLONES void add_weights_of_four(const double* const* weights, const double* x, double* sums,
-                                         std::size_t count) {
+// Adds the weights of four features, multiplied by their values x, to the sums. Adding four features together
+// loads and stores each sum once instead of four times.
+UNKERNEL_CLONES void add_four_features(const double* const* weights, const double* x, double* sums,
+                                       std::size_t count) {
   const double *w0 = weights[0], *w1 = weights[1], *w2 = weights[2], *w3 = weights[3];
   const double x0 = x[0], x1 = x[1], x2 = x[2], x3 = x[3];
   for (std::size_t k = 0; k < count; ++k) sums[k] += (x0 * w0[k] + x1 * w1[k]) + (x2 * w2[k] + x3 * w3[k]);
@@ -76,10 +77,10 @@ class PairEngine final : public EngineOf<PairEngine, PairScratch> {
 
   void add_blocks(Rank rank, double x, PairScratch& scratch) const {
     for (std::uint32_t i = tables_.block_begins[rank]; i < tables_.block_begins[rank + 1]; ++i) {
-      const std::size_t of_class = tables_.block_classes[i];
-      scratch.is_touched[of_class] = 1;
+      const std::size_t class_index = tables_.block_classes[i];
+      scratch.is_touched[class_index] = 1;
       add_multiple(x, tables_.blocks.data() + i * other_classes(),
-                   scratch.sums.data() + of_class * other_classes(), other_classes());
+                   scratch.sums.data() + class_index * other_classes(), other_classes());
     }
   }
 
@@ -92,7 +93,7 @@ class PairEngine final : public EngineOf<PairEngine, PairScratch> {
       for (; k + 4 <= scratch.full_weights.size(); k += 4) {
         const double* four[4];
         for (std::size_t i = 0; i < 4; ++i) four[i] = scratch.full_weights[k + i] + first;
-        add_weights_of_four(four, scratch.full_values.data() + k, out + first, count);
+        add_four_features(four, scratch.full_values.data() + k, out + first, count);
       }
       for (; k < scratch.full_weights.size(); ++k)
         add_multiple(scratch.full_values[k], scratch.full_weights[k] + first, out + first, count);

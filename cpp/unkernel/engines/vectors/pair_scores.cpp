@@ -6,12 +6,15 @@
 
 namespace unkernel::engines {
 
-void add_pair_sums(const double* sums, std::size_t c, std::size_t classes, double* scores) {
-  // The pair (other + 1, c) comes classes - 2 - other places after (other, c).
-  for (std::size_t other = 0, pair = c - 1; other < c; pair += classes - 2 - other, ++other)
-    scores[pair] += sums[other];
-  double* later = scores + c * (2 * classes - c - 1) / 2;
-  for (std::size_t k = c; k < classes - 1; ++k) later[k - c] += sums[k];
+void add_pair_sums(const double* sums, std::size_t class_index, std::size_t classes, double* scores) {
+  // Pairs with an earlier class: (earlier + 1, class_index) comes classes - 2 - earlier places after
+  // (earlier, class_index).
+  for (std::size_t earlier = 0, pair = class_index - 1; earlier < class_index;
+       pair += classes - 2 - earlier, ++earlier)
+    scores[pair] += sums[earlier];
+  // Pairs with a later class: adjacent, from (class_index, class_index + 1) on.
+  double* later_pairs = scores + class_index * (2 * classes - class_index - 1) / 2;
+  for (std::size_t k = class_index; k < classes - 1; ++k) later_pairs[k - class_index] += sums[k];
 }
 
 void count_votes(std::span<const double> scores, std::span<std::int64_t> votes) {

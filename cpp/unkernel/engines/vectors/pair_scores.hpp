@@ -7,9 +7,9 @@
 
 namespace unkernel::engines {
 
-// Adds `sums`, which has one entry per class other than c, to the scores of the pairs with class c. The
-// scores of (c, c + 1), (c, c + 2), ... are adjacent; those of (0, c), (1, c), ... are not.
-void add_pair_sums(const double* sums, std::size_t c, std::size_t classes, double* scores);
+// Adds `sums`, which has one entry per class other than c = class_index, to the scores of the pairs with
+// class c. The scores of (c, c + 1), (c, c + 2), ... are adjacent; the scores of (0, c), (1, c), ... are not.
+void add_pair_sums(const double* sums, std::size_t class_index, std::size_t classes, double* scores);
 
 // Counts the pairs that each class wins: class i wins the pair i < j if the score is above 0.
 void count_votes(std::span<const double> scores, std::span<std::int64_t> votes);

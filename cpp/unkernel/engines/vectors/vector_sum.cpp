@@ -161,24 +161,25 @@ void VectorSum::add(std::size_t first, std::size_t count, std::size_t rows, Vect
         {tables_.coefficients.data() + first * tables_.width(), tables_.width(), count, values, rows}, out,
         tables_.scores());
   const auto& begins = tables_.class_begins;
-  auto of_class =
+  auto class_index =
       static_cast<std::size_t>(std::upper_bound(begins.begin(), begins.end(), first) - begins.begin());
-  for (std::size_t begin = first; begin < first + count; ++of_class) {
-    const std::size_t end = std::min<std::size_t>(begins[of_class], first + count);
+  for (std::size_t begin = first; begin < first + count; ++class_index) {
+    const std::size_t end = std::min<std::size_t>(begins[class_index], first + count);
     if (end > begin)
-      add_of_class(of_class - 1, begin, end - begin, rows, values + (begin - first), scratch, out);
+      add_vectors_of_class(class_index - 1, begin, end - begin, rows, values + (begin - first), scratch, out);
     begin = end;
   }
 }
 
-void VectorSum::add_of_class(std::size_t of_class, std::size_t first, std::size_t count, std::size_t rows,
-                             const double* values, VectorSumScratch& scratch, double* out) const {
+void VectorSum::add_vectors_of_class(std::size_t class_index, std::size_t first, std::size_t count,
+                                     std::size_t rows, const double* values, VectorSumScratch& scratch,
+                                     double* out) const {
   const std::size_t width = tables_.width();
   scratch.sums.assign(rows * width, 0.0);
   add_block({tables_.coefficients.data() + first * width, width, count, values, rows}, scratch.sums.data(),
             width);
   for (std::size_t row = 0; row < rows; ++row)
-    add_pair_sums(scratch.sums.data() + row * width, of_class, tables_.classes(),
+    add_pair_sums(scratch.sums.data() + row * width, class_index, tables_.classes(),
                   out + row * tables_.scores());
 }
 

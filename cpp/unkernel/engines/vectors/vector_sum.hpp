@@ -2,10 +2,11 @@
 // every score, from the kernel values K(x, s_j).
 //
 // With k classes one against one, a vector contributes only to the k - 1 pairs of its own class. If the
-// vectors are ordered by class, only these coefficients are stored.
+// vectors are ordered by class, only these k - 1 coefficients per vector are stored.
 //
-// If row and vectors are binary, a product is the overlap c, so there are few different kernel values. They
-// are looked up at c or, for RBF, at the squared distance |x| + |s| - 2c.
+// If the row x and the vectors s are binary, a product x's is the overlap, the number of features that both
+// have, so there are few different kernel values. They are looked up in a table by the overlap or, for RBF,
+// by the squared distance |x| + |s| - 2 overlap.
 //
 // Bytes   8 per vector and score, or 8 (k - 1) per vector.
 // Query   one multiplication per coefficient. Rows are processed in blocks, so that a coefficient is loaded
@@ -98,8 +99,8 @@ class VectorSum {
   void extend_table(std::vector<double>& kernel_values_by_overlap, std::size_t row_size) const;
   void add(std::size_t first, std::size_t count, std::size_t rows, VectorSumScratch& scratch,
            double* out) const;
-  void add_of_class(std::size_t of_class, std::size_t first, std::size_t count, std::size_t rows,
-                    const double* values, VectorSumScratch& scratch, double* out) const;
+  void add_vectors_of_class(std::size_t class_index, std::size_t first, std::size_t count, std::size_t rows,
+                            const double* values, VectorSumScratch& scratch, double* out) const;
 
   VectorSumTables tables_;
   std::vector<std::uint32_t> sizes_;  // of binary vectors, for RBF

@@ -85,33 +85,34 @@ bool ProductionScorer::sum_up_with_parent(Node& node, const TreeRow& tree, std::
   Node& parent = nodes_[at(node.user)];
   if (parent.uses > 0 || index_.arity(parent.group) != 1) return false;
   const TreeIndex::List& range = plan_.match(parent.first_match).list;
-  const TreeWeights::OfParents of_parents = weights_.of_parents(node.group, range);
-  if (of_parents.of_node == nullptr) return false;
-  std::copy_n(weights_.of_group(node.group), node_sums_.size(), node_sums_.begin());
+  const TreeWeights::ParentWeights parent_weights = weights_.parent_weights(node.group, range);
+  if (parent_weights.by_child == nullptr) return false;
+  std::copy_n(weights_.group_weights(node.group), node_sums_.size(), node_sums_.begin());
   std::ranges::fill(parent_sums_, 0.0);
-  const double* of_run = weights_.of_run(at(range.complement_begin));
+  const double* run_weights = weights_.run_weights(at(range.complement_begin));
   for (std::int32_t k = 0; k < range.complement_size; ++k) {
-    for (std::size_t s = 0; s < parent_sums_.size(); ++s) parent_sums_[s] += *of_run++;
+    for (std::size_t s = 0; s < parent_sums_.size(); ++s) parent_sums_[s] += *run_weights++;
   }
   const auto matches = plan_.matches(node);
   FirstChild first;
   if (!matches.empty() && matches.front().place == 0)
-    first = add_runs(node, matches.front(), of_parents.of_run);
-  multiply_lists(node, first, of_parents.of_node);
+    first = multiply_first_child(node, matches.front(), parent_weights.by_child_run);
+  multiply_lists(node, first, parent_weights.by_child);
   const double weight = tree.weights[place] * node.scale;
-  const double above = tree.weights[at(node.user)] * parent.scale;
-  const double* of_group = weights_.of_group(parent.group);
+  const double parent_weight = tree.weights[at(node.user)] * parent.scale;
+  const double* parent_group_weights = weights_.group_weights(parent.group);
   for (std::size_t s = 0; s < node_sums_.size(); ++s)
-    sums[s] += weight * node_sums_[s] + above * (of_group[s] + node.scale * parent_sums_[s]);
+    sums[s] +=
+        weight * node_sums_[s] + parent_weight * (parent_group_weights[s] + node.scale * parent_sums_[s]);
   parent.group = -1;
   release_children(node);
   return true;
 }
 
-// Multiplies the sums of the node and of its parent by the factors of the first child, run by run. Returns
-// these factors, because they are not written to the row.
-ProductionScorer::FirstChild ProductionScorer::add_runs(Node& node, const ChildMatch& match,
-                                                        const double* parent_run_weights) {
+// Multiplies by the factors 1 + excess of the first child: adds excess times the weights of each run to the
+// sums of the node and of its parent. Returns the factors, because they are not written to the node's row.
+ProductionScorer::FirstChild ProductionScorer::multiply_first_child(Node& node, const ChildMatch& match,
+                                                                    const double* weights_by_child_run) {
   const Node& child = nodes_[at(match.child)];
   if (child.row == nullptr && at(match.list.size) == index_.block_size(node.group)) {
     node.scale *= 1.0 + child.scale;
@@ -120,13 +121,13 @@ ProductionScorer::FirstChild ProductionScorer::add_runs(Node& node, const ChildM
   if (child.row == nullptr && zeros_.empty()) zeros_.resize(index_.largest_block(), 0.0);
   const double* row = child.row == nullptr ? zeros_.data() : child.row.get();
   const std::size_t scores = node_sums_.size(), first = at(match.list.complement_begin);
-  const double* of_run = weights_.of_run(first);
-  const double* of_parent_run = parent_run_weights + (first - index_.first_run(node.group)) * scores;
+  const double* run_weights = weights_.run_weights(first);
+  const double* child_run_weights = weights_by_child_run + (first - index_.first_run(node.group)) * scores;
   for (const TreeIndex::Run& run : index_.runs(match.list)) {
     const double excess = child.scale + child.scale * row[at(run.child)];
     for (std::size_t s = 0; s < scores; ++s) {
-      node_sums_[s] += excess * *of_run++;
-      parent_sums_[s] += excess * *of_parent_run++;
+      node_sums_[s] += excess * *run_weights++;
+      parent_sums_[s] += excess * *child_run_weights++;
     }
   }
   return {row, index_.child_positions(node.group, 0), child.scale, match.list.begin,
@@ -135,7 +136,7 @@ ProductionScorer::FirstChild ProductionScorer::add_runs(Node& node, const ChildM
 
 // Multiplies by the factors of all children after the first. Begins with children whose Delta is the same for
 // all nodes, because such a child changes few nodes. The row is not needed after the last child.
-void ProductionScorer::multiply_lists(Node& node, const FirstChild& first, const double* of_parents) {
+void ProductionScorer::multiply_lists(Node& node, const FirstChild& first, const double* weights_by_child) {
   later_children_.clear();
   for (const bool is_constant : {true, false}) {
     for (const ChildMatch& match : plan_.matches(node)) {
@@ -149,11 +150,11 @@ void ProductionScorer::multiply_lists(Node& node, const FirstChild& first, const
     visit_factors(node, *later_children_[k],
                   [&](std::span<const std::int32_t> positions, const auto& excess_of) {
                     if (writes) {
-                      multiply_both<true, true>(node, first, positions, excess_of, of_parents);
+                      multiply_both<true, true>(node, first, positions, excess_of, weights_by_child);
                     } else if (reads) {
-                      multiply_both<true, false>(node, first, positions, excess_of, of_parents);
+                      multiply_both<true, false>(node, first, positions, excess_of, weights_by_child);
                     } else {
-                      multiply_both<false, false>(node, first, positions, excess_of, of_parents);
+                      multiply_both<false, false>(node, first, positions, excess_of, weights_by_child);
                     }
                   });
   }
@@ -173,9 +174,9 @@ void ProductionScorer::multiply_lists(Node& node, const FirstChild& first, const
 template <bool reads, bool writes, class ExcessOf>
 void ProductionScorer::multiply_both(Node& node, const FirstChild& first,
                                      std::span<const std::int32_t> positions, const ExcessOf& excess_of,
-                                     const double* of_parents) {
+                                     const double* weights_by_child) {
   double* row = node.row.get();
-  const double* block_weights = weights_.of_node(index_.block_begin(node.group));
+  const double* block_weights = weights_.node_weights(index_.block_begin(node.group));
   const FirstChild local = first;
   const auto add_factor = [=](std::size_t k) {
     const std::int32_t i = positions[k];
@@ -190,7 +191,7 @@ void ProductionScorer::multiply_both(Node& node, const FirstChild& first,
     run_in_lanes(positions.size(), [&](std::size_t lane, std::size_t k) {
       const double value = add_factor(k);
       lanes[lane] += value * block_weights[positions[k]];
-      above[lane] += value * of_parents[positions[k]];
+      above[lane] += value * weights_by_child[positions[k]];
     });
     node_sums_[0] += sum_of(lanes);
     parent_sums_[0] += sum_of(above);
@@ -199,12 +200,12 @@ void ProductionScorer::multiply_both(Node& node, const FirstChild& first,
   double* values = reserve_values(positions.size());
   for (std::size_t k = 0; k < positions.size(); ++k) values[k] = add_factor(k);
   add_at(positions, block_weights, node_sums_);
-  add_at(positions, of_parents, parent_sums_);
+  add_at(positions, weights_by_child, parent_sums_);
 }
 
 // Sums the scores of a node. Begins with the factors of the first child, while the row is 0 everywhere.
 void ProductionScorer::sum_up(Node& node) {
-  std::copy_n(weights_.of_group(node.group), node_sums_.size(), node_sums_.begin());
+  std::copy_n(weights_.group_weights(node.group), node_sums_.size(), node_sums_.begin());
   const auto matches = plan_.matches(node);
   for (std::size_t k = 0; k < matches.size(); ++k) {
     if (matches[k].place == 0) {
@@ -244,13 +245,13 @@ void ProductionScorer::multiply_range(Node& node, const ChildMatch& match, bool 
 void ProductionScorer::multiply_runs(Node& node, const ChildMatch& match, bool keeps_row) {
   const Node& child = nodes_[at(match.child)];
   const TreeIndex::Run* run = index_.runs(match.list).data();
-  const double* of_run = weights_.of_run(at(match.list.complement_begin));
+  const double* run_weights = weights_.run_weights(at(match.list.complement_begin));
   double* row = keeps_row ? node.row.get() : nullptr;
   const auto first = static_cast<std::int32_t>(index_.block_begin(node.group));
-  for (std::int32_t k = 0; k < match.list.complement_size; ++k, ++run, of_run += node_sums_.size()) {
+  for (std::int32_t k = 0; k < match.list.complement_size; ++k, ++run, run_weights += node_sums_.size()) {
     const double excess =
         child.row == nullptr ? child.scale : child.scale + child.scale * child.row[at(run->child)];
-    for (std::size_t s = 0; s < node_sums_.size(); ++s) node_sums_[s] += excess * of_run[s];
+    for (std::size_t s = 0; s < node_sums_.size(); ++s) node_sums_[s] += excess * run_weights[s];
     if (keeps_row) std::fill(row + (run[0].begin - first), row + (run[1].begin - first), excess);
   }
 }
@@ -259,18 +260,17 @@ void ProductionScorer::multiply_runs(Node& node, const ChildMatch& match, bool k
 // stores the factors minus 1 in it.
 template <class Below>
 void ProductionScorer::multiply_stretch(double* row, std::size_t size, double scale, const Below& below,
-                                        const double* weights_of_nodes) {
+                                        const double* node_weights) {
   if (node_sums_.size() == 1) {
     Lanes lanes{};
     if (row == nullptr) {
-      run_in_lanes(size, [&](std::size_t lane, std::size_t k) {
-        lanes[lane] += (1.0 + below(k)) * weights_of_nodes[k];
-      });
+      run_in_lanes(
+          size, [&](std::size_t lane, std::size_t k) { lanes[lane] += (1.0 + below(k)) * node_weights[k]; });
       node_sums_[0] += scale * sum_of(lanes);
     } else {
       run_in_lanes(size, [&](std::size_t lane, std::size_t k) {
         row[k] = scale + scale * below(k);
-        lanes[lane] += row[k] * weights_of_nodes[k];
+        lanes[lane] += row[k] * node_weights[k];
       });
       node_sums_[0] += sum_of(lanes);
     }
@@ -279,7 +279,7 @@ void ProductionScorer::multiply_stretch(double* row, std::size_t size, double sc
   if (row == nullptr) row = reserve_values(size);
   for (std::size_t k = 0; k < size; ++k) row[k] = scale + scale * below(k);
   add_all_columns(
-      {row, size}, [](std::size_t k) { return k; }, weights_of_nodes, node_sums_.size(), node_sums_.data());
+      {row, size}, [](std::size_t k) { return k; }, node_weights, node_sums_.size(), node_sums_.data());
 }
 
 // Multiplies by the factors of an only child, run by run: the children of the nodes in a run are neighbours.
@@ -292,7 +292,7 @@ void ProductionScorer::multiply_stretches(Node& node, const ChildMatch& match, b
     const std::size_t begin = at(run[0].begin), size = at(run[1].begin) - begin;
     multiply_stretch(
         keeps_row ? node.row.get() + (begin - first) : nullptr, size, child.scale,
-        [=](std::size_t k) { return below[k]; }, weights_.of_node(begin));
+        [=](std::size_t k) { return below[k]; }, weights_.node_weights(begin));
   }
 }
 
@@ -305,7 +305,7 @@ void ProductionScorer::multiply_first(Node& node, const ChildMatch& match, bool 
   multiply_stretch(
       keeps_row ? node.row.get() + begin : nullptr, at(match.list.size), child.scale,
       [=](std::size_t k) { return below[position[k]]; },
-      weights_.of_node(index_.block_begin(node.group) + begin));
+      weights_.node_weights(index_.block_begin(node.group) + begin));
 }
 
 double* ProductionScorer::reserve_values(std::size_t values) {
@@ -343,7 +343,7 @@ template <class ExcessOf>
 void ProductionScorer::multiply_listed(Node& node, std::span<const std::int32_t> positions,
                                        const ExcessOf& excess_of) {
   double* row = node.row.get();
-  const double* block_weights = weights_.of_node(index_.block_begin(node.group));
+  const double* block_weights = weights_.node_weights(index_.block_begin(node.group));
   if (node_sums_.size() == 1) {
     Lanes lanes{};
     run_in_lanes(positions.size(), [&](std::size_t lane, std::size_t k) {

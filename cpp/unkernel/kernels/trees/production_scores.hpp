@@ -60,18 +60,18 @@ class ProductionScorer {
 
   void sum_up(Node& node);
   bool sum_up_with_parent(Node& node, const TreeRow& tree, std::size_t place, double* sums);
-  FirstChild add_runs(Node& node, const ChildMatch& match, const double* parent_run_weights);
-  void multiply_lists(Node& node, const FirstChild& first, const double* of_parents);
+  FirstChild multiply_first_child(Node& node, const ChildMatch& match, const double* weights_by_child_run);
+  void multiply_lists(Node& node, const FirstChild& first, const double* weights_by_child);
   template <bool reads, bool writes, class ExcessOf>
   void multiply_both(Node& node, const FirstChild& first, std::span<const std::int32_t> positions,
-                     const ExcessOf& excess_of, const double* of_parents);
+                     const ExcessOf& excess_of, const double* weights_by_child);
   void take_row(Node& node);
   void multiply_range(Node& node, const ChildMatch& match, bool keeps_row);
   void multiply_runs(Node& node, const ChildMatch& match, bool keeps_row);
   void multiply_stretches(Node& node, const ChildMatch& match, bool keeps_row);
   template <class Below>
   void multiply_stretch(double* row, std::size_t size, double scale, const Below& below,
-                        const double* weights_of_nodes);
+                        const double* node_weights);
   void multiply_first(Node& node, const ChildMatch& match, bool keeps_row);
   template <class Multiply>
   void visit_factors(Node& node, const ChildMatch& match, const Multiply& multiply);

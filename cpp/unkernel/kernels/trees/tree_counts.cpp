@@ -22,7 +22,8 @@ class Counter {
   Counter(const TreeKernel& kernel, const Forest& forest)
       : kernel_(kernel), forest_(forest), multiplicity_(forest.size(), 0.0), self_kernel_(kernel, forest) {}
 
-  // Lists the nodes of the tree that the kernel uses, in ascending order, with their numbers of occurrences.
+  // Lists the nodes that the kernel uses in the tree below `root`: in `nodes`, in ascending order, and how
+  // often each occurs, in `weights`. Equal subtrees share their nodes, so a node may occur several times.
   void count(NodeId root) {
     nodes.clear();
     weights.clear();

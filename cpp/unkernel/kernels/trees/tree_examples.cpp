@@ -168,7 +168,7 @@ std::size_t ExampleMachine::memory() const {
   return bytes;
 }
 
-ExampleMachine::Groups ExampleMachine::groups_of(const ExampleSet& examples) const {
+ExampleMachine::Groups ExampleMachine::find_groups(const ExampleSet& examples) const {
   Groups groups;
   if (!has_weights()) return groups;
   const std::vector<std::int32_t> forest_groups = groups_in(kernel_.tree, *examples.forest, *set_->forest);

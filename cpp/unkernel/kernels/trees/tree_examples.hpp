@@ -82,14 +82,14 @@ class ExampleMachine {
 
   // By channel: the index groups of all nodes in the examples' forest.
   using Groups = std::vector<std::vector<std::int32_t>>;
-  Groups groups_of(const ExampleSet& examples) const;
+  Groups find_groups(const ExampleSet& examples) const;
 
   // Adds the scores of the chosen examples to `sums`, row-major. An empty `chosen` stands for all examples.
   void add_scores(const ExampleSet& examples, std::span<const std::int32_t> chosen, int threads,
                   const Monitor& monitor, std::span<double> sums) const {
-    add_scores(examples, groups_of(examples), chosen, threads, monitor, sums);
+    add_scores(examples, find_groups(examples), chosen, threads, monitor, sums);
   }
-  // Does the same with groups_of(examples), which callers pass if they score the examples in several calls.
+  // Does the same with find_groups(examples), which callers pass if they score the examples in several calls.
   void add_scores(const ExampleSet& examples, const Groups& groups, std::span<const std::int32_t> chosen,
                   int threads, const Monitor& monitor, std::span<double> sums) const;
 

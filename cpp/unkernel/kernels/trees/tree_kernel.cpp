@@ -63,35 +63,36 @@ std::vector<std::int32_t> find_nodes(const Forest& forest, const Forest& known,
   return nodes;
 }
 
-// Orders nodes with one child by this child, if the children are all in one group, so that the children's
-// Delta is read in sequence. Begins with the groups that occur first in the forest: in chains of nodes with
-// one child, these are mostly the groups of the children.
-void follow_only_children(const TreeKernel& kernel, const Forest& forest, std::span<NodeId> nodes) {
-  std::vector<std::size_t> rank(forest.size(), 0);
-  for (std::size_t i = 0; i < nodes.size(); ++i) rank[static_cast<std::size_t>(nodes[i])] = i;
+// Sorts each run of parents with one child, where the parents are in one group and their children in one
+// group, by the positions of the children, so that the Delta values of the children are read sequentially.
+// Sorts runs with smaller node numbers first: in chains of parents with one child, these are mostly the runs
+// of the children, whose positions are then final.
+void sort_parents_by_only_child(const TreeKernel& kernel, const Forest& forest, std::span<NodeId> nodes) {
+  std::vector<std::size_t> position(forest.size(), 0);
+  for (std::size_t i = 0; i < nodes.size(); ++i) position[static_cast<std::size_t>(nodes[i])] = i;
   const auto only_child = [&](NodeId node) { return forest.children(node).front(); };
-  const auto group_below = [&](NodeId node) { return group_of(kernel, forest, only_child(node)); };
-  struct Part {
+  const auto child_group = [&](NodeId node) { return group_of(kernel, forest, only_child(node)); };
+  struct NodeRun {
     NodeId first;  // the node with the smallest number
     std::size_t begin, end;
   };
-  std::vector<Part> parts;
+  std::vector<NodeRun> runs;
   for (std::size_t begin = 0, end = 0; begin < nodes.size(); begin = end) {
     const NodeId first = nodes[begin];
     end = begin + 1;
     if (forest.children(first).size() != 1 || forest.is_leaf(only_child(first))) continue;
     const std::int32_t group = group_of(kernel, forest, first);
     while (end < nodes.size() && group_of(kernel, forest, nodes[end]) == group &&
-           group_below(nodes[end]) == group_below(first))
+           child_group(nodes[end]) == child_group(first))
       ++end;
-    if (end > begin + 1) parts.push_back({first, begin, end});
+    if (end > begin + 1) runs.push_back({first, begin, end});
   }
-  std::ranges::sort(parts, {}, &Part::first);
-  for (const Part& part : parts) {
-    const auto part_nodes = nodes.subspan(part.begin, part.end - part.begin);
-    std::ranges::sort(part_nodes, {},
-                      [&](NodeId node) { return rank[static_cast<std::size_t>(only_child(node))]; });
-    for (std::size_t i = part.begin; i < part.end; ++i) rank[static_cast<std::size_t>(nodes[i])] = i;
+  std::ranges::sort(runs, {}, &NodeRun::first);
+  for (const NodeRun& run : runs) {
+    const auto run_nodes = nodes.subspan(run.begin, run.end - run.begin);
+    std::ranges::sort(run_nodes, {},
+                      [&](NodeId node) { return position[static_cast<std::size_t>(only_child(node))]; });
+    for (std::size_t i = run.begin; i < run.end; ++i) position[static_cast<std::size_t>(nodes[i])] = i;
   }
 }
 
@@ -159,7 +160,7 @@ std::vector<NodeId> nodes_in_order(const TreeKernel& kernel, const Forest& fores
   std::vector<NodeId> nodes;
   nodes.reserve(sorted.size());
   for (const Sorted& entry : sorted) nodes.push_back(entry.node);
-  if (kernel.by_production()) follow_only_children(kernel, forest, nodes);
+  if (kernel.by_production()) sort_parents_by_only_child(kernel, forest, nodes);
   return nodes;
 }
 
@@ -239,7 +240,7 @@ double PartialTreeSum::operator()(std::size_t height, std::size_t width, FillRow
     add_row(width, longest);
   }
   double sum = 0.0;
-  for (const double of_length : sums_) sum += of_length;
+  for (const double sum_of_length : sums_) sum += sum_of_length;
   return mu_ * (lambda_ * lambda_ + sum);
 }
 

@@ -114,7 +114,7 @@ class TreeRows {
   PartialTreeSum partial_;
 };
 
-// Returns whether the only match is that of the first child, and the child's row is not constant. Then each
+// Returns whether only the first child matches, and the child's row is not constant. Then each
 // ratio is used once, and is stored only if a parent needs it, too.
 inline bool TreeRows::is_single_range(const Node& node) const {
   return node.matches == 1 && plan_.match(node.first_match).place == 0 && index_.kernel().by_production() &&

@@ -148,7 +148,7 @@ struct GramBlock {
       : index(kernel, task.right_forest,
               nodes_of(task.right_order, task.right_forest.size(), task.right, chosen)),
         groups(index_groups(index, task.left_groups)) {
-    const std::vector<std::int32_t> numbers = numbers_of(index, task.right_forest);
+    const std::vector<std::int32_t> numbers = find_index_numbers(index, task.right_forest);
     by_node = NodeColumns(
         transpose(task.right, chosen, index.size(), [&](NodeId node) { return at(numbers[at(node)]); }));
     const auto group = [&](NodeId node) { return at(index.group_of_number(at(numbers[at(node)]))); };
@@ -169,8 +169,8 @@ class Scores {
 
   struct Node {
     void excess(std::int32_t, std::int32_t position, double value) {
-      const double* of_node = block_weights + at(position) * scores;
-      for (std::size_t s = 0; s < scores; ++s) sums[s] += weight * value * of_node[s];
+      const double* node_weights = block_weights + at(position) * scores;
+      for (std::size_t s = 0; s < scores; ++s) sums[s] += weight * value * node_weights[s];
     }
     const double* block_weights;
     double weight;
@@ -180,9 +180,9 @@ class Scores {
 
   Node begin(std::size_t i, std::int32_t group, double scale) {
     const double weight = tree_weights_[i] * scale;
-    const double* of_group = weights_.of_group(group);
-    for (std::size_t s = 0; s < weights_.scores(); ++s) sums_[s] += weight * of_group[s];
-    return {weights_.of_node(weights_.index().block_begin(group)), weight, sums_, weights_.scores()};
+    const double* group_weights = weights_.group_weights(group);
+    for (std::size_t s = 0; s < weights_.scores(); ++s) sums_[s] += weight * group_weights[s];
+    return {weights_.node_weights(weights_.index().block_begin(group)), weight, sums_, weights_.scores()};
   }
   void end(const Node&) {}
 

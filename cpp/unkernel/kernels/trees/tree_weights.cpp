@@ -6,7 +6,7 @@
 
 namespace unkernel::kernels {
 
-std::vector<std::int32_t> numbers_of(const TreeIndex& index, const Forest& forest) {
+std::vector<std::int32_t> find_index_numbers(const TreeIndex& index, const Forest& forest) {
   std::vector<std::int32_t> numbers(forest.size(), -1);
   for (std::size_t i = 0; i < index.size(); ++i) numbers[at(index.node(i))] = static_cast<std::int32_t>(i);
   return numbers;
@@ -36,7 +36,7 @@ TreeWeights::TreeWeights(const TreeKernel& kernel, const Forest& forest, std::sp
     : index_(kernel, forest, nodes_of(order, forest.size(), counts, chosen)),
       scores_(scores),
       node_weights_(index_.size() * scores, 0.0) {
-  const std::vector<std::int32_t> numbers = numbers_of(index_, forest);
+  const std::vector<std::int32_t> numbers = find_index_numbers(index_, forest);
   for (std::size_t i = 0; i < chosen.size(); ++i) {
     const TreeRow row = counts.row(at(chosen[i]));
     for (std::size_t k = 0; k < row.nodes.size(); ++k) {
@@ -50,8 +50,8 @@ TreeWeights::TreeWeights(const TreeKernel& kernel, const Forest& forest, std::sp
 void TreeWeights::add_up() {
   group_weights_.assign(index_.group_count() * scores_, 0.0);
   for (std::size_t i = 0; i < index_.size(); ++i) {
-    double* of_group = group_weights_.data() + at(index_.group_of_number(i)) * scores_;
-    for (std::size_t s = 0; s < scores_; ++s) of_group[s] += node_weights_[i * scores_ + s];
+    double* group_weights = group_weights_.data() + at(index_.group_of_number(i)) * scores_;
+    for (std::size_t s = 0; s < scores_; ++s) group_weights[s] += node_weights_[i * scores_ + s];
   }
   add_up_runs();
 }
@@ -61,9 +61,9 @@ void TreeWeights::add_up_runs() {
   run_weights_.assign(runs.size() * scores_, 0.0);
   for (std::size_t k = 0; k < runs.size(); ++k) {
     if (runs[k].child < 0) continue;
-    double* of_run = run_weights_.data() + k * scores_;
+    double* run_weights = run_weights_.data() + k * scores_;
     for (std::size_t i = at(runs[k].begin); i < at(runs[k + 1].begin); ++i) {
-      for (std::size_t s = 0; s < scores_; ++s) of_run[s] += node_weights_[i * scores_ + s];
+      for (std::size_t s = 0; s < scores_; ++s) run_weights[s] += node_weights_[i * scores_ + s];
     }
   }
 }
@@ -95,17 +95,17 @@ void TreeWeights::add_up_parents(std::int32_t child_group, std::size_t first_run
   const std::size_t below = index_.first_run(child_group), end = index_.first_run(child_group + 1);
   parents_begin_[first_run] = static_cast<std::int64_t>(parent_weights_.size());
   parent_weights_.resize(parent_weights_.size() + (nodes + end - below) * scores_, 0.0);
-  double* of_node = parent_weights_.data() + parents_begin_[first_run];
+  double* parent_weights = parent_weights_.data() + parents_begin_[first_run];
   for (std::size_t k = first_run; k < last_run; ++k) {
     const std::size_t size = at(runs[k + 1].begin - runs[k].begin) * scores_;
     std::copy_n(node_weights_.data() + at(runs[k].begin) * scores_, size,
-                of_node + at(runs[k].child) * scores_);
+                parent_weights + at(runs[k].child) * scores_);
   }
-  double* of_run = of_node + nodes * scores_;
-  for (std::size_t k = below; k < end; ++k, of_run += scores_) {
+  double* run_weights = parent_weights + nodes * scores_;
+  for (std::size_t k = below; k < end; ++k, run_weights += scores_) {
     if (runs[k].child < 0) continue;
     for (std::size_t i = at(runs[k].begin) - block; i < at(runs[k + 1].begin) - block; ++i) {
-      for (std::size_t s = 0; s < scores_; ++s) of_run[s] += of_node[i * scores_ + s];
+      for (std::size_t s = 0; s < scores_; ++s) run_weights[s] += parent_weights[i * scores_ + s];
     }
   }
 }

@@ -30,27 +30,27 @@ class TreeWeights {
 
   const TreeIndex& index() const { return index_; }
   std::size_t scores() const { return scores_; }
-  const double* of_node(std::size_t number) const { return node_weights_.data() + number * scores_; }
-  const double* of_group(std::int32_t group) const {
+  const double* node_weights(std::size_t number) const { return node_weights_.data() + number * scores_; }
+  const double* group_weights(std::int32_t group) const {
     return group_weights_.data() + static_cast<std::size_t>(group) * scores_;
   }
   // Returns the sums of weights over a run of the index, one per score; see TreeIndex::runs.
-  const double* of_run(std::size_t run) const { return run_weights_.data() + run * scores_; }
-  // Computes the tables that of_parents() returns. This pays only if many trees are scored.
+  const double* run_weights(std::size_t run) const { return run_weights_.data() + run * scores_; }
+  // Computes the tables that parent_weights() returns. This pays only if many trees are scored.
   void add_up_parents();
-  // Tables for a range of nodes with one child each: the weight of the node by the position of its child,
-  // and the sums of these weights over each run of the children's group, the first run first. Null if the
-  // range is small, or has less than half of the possible children. Only valid if has_parents().
-  struct OfParents {
-    const double* of_node = nullptr;
-    const double* of_run = nullptr;
+  // Weights of a range of nodes with one child each: by the position of the child, and their sums over each
+  // run of the children's group, the first run first. Null if the range is small, or has less than half of
+  // the possible children. Only valid if has_parents().
+  struct ParentWeights {
+    const double* by_child = nullptr;
+    const double* by_child_run = nullptr;
   };
   bool has_parents() const { return !parent_weights_.empty(); }
-  OfParents of_parents(std::int32_t child_group, const TreeIndex::List& range) const {
+  ParentWeights parent_weights(std::int32_t child_group, const TreeIndex::List& range) const {
     const std::int64_t begin = parents_begin_[static_cast<std::size_t>(range.complement_begin)];
     if (begin < 0) return {};
-    const double* of_node = parent_weights_.data() + begin;
-    return {of_node, of_node + index_.block_size(child_group) * scores_};
+    const double* by_child = parent_weights_.data() + begin;
+    return {by_child, by_child + index_.block_size(child_group) * scores_};
   }
   std::size_t memory() const {
     return index_.memory() + (node_weights_.capacity() + group_weights_.capacity() + run_weights_.capacity() +
@@ -84,6 +84,6 @@ std::vector<NodeId> nodes_of(std::span<const NodeId> order, std::size_t forest_s
                              std::span<const std::int32_t> chosen);
 
 // Returns, for each node of the forest, its number in the index, or -1.
-std::vector<std::int32_t> numbers_of(const TreeIndex& index, const Forest& forest);
+std::vector<std::int32_t> find_index_numbers(const TreeIndex& index, const Forest& forest);
 
 }  // namespace unkernel::kernels

@@ -212,7 +212,7 @@ class BeamSearch {
     const auto& classes = spec_.arcs().classes(part);
     extension.label = classes.front();
     if (classes.size() == 1) return extension;
-    spec_.arc_features().extract(of_arc(item.state, symbols_, arc), row_);
+    spec_.arc_features().extract(situation_of_arc(item.state, symbols_, arc), row_);
     const auto scores = buffers_.label_scores.of(
         part, row_.columns, [&](std::size_t of, auto columns) { return scorer_.label_scores(of, columns); });
     const std::size_t label = choice.label(arc, classes, scores);

@@ -132,7 +132,7 @@ void BeamLearner::add_move(Move move, float amount, ParseBuffers& buffers) {
 void BeamLearner::add_label(const Arc& arc, std::int32_t label, float amount, ParseBuffers& buffers) {
   const std::size_t part = spec_.arc_part(arc, buffers.symbols);
   const std::size_t chosen = index_of_class(spec_.arcs().classes(part), label);
-  spec_.arc_features().extract(of_arc(buffers.state, buffers.symbols, arc), buffers.row);
+  spec_.arc_features().extract(situation_of_arc(buffers.state, buffers.symbols, arc), buffers.row);
   arcs_[part].add(buffers.row.columns, chosen, amount);
 }
 

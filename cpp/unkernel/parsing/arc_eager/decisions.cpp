@@ -55,7 +55,7 @@ class Recorder {
   void record_label(const Arc& arc, std::int32_t label) {
     const std::size_t part = spec_.arc_part(arc, buffers_.symbols);
     if (spec_.arcs().classes(part).size() == 1) return;
-    spec_.arc_features().extract(of_arc(buffers_.state, buffers_.symbols, arc), buffers_.row);
+    spec_.arc_features().extract(situation_of_arc(buffers_.state, buffers_.symbols, arc), buffers_.row);
     add(true, {arc.head, arc.child}, part, label);
   }
 

@@ -73,7 +73,7 @@ FeatureSpace::FeatureSpace(const TemplateSet& set, const Vocabulary& vocabulary,
     word_template_index_.push_back(is_of_word ? word_templates_.size() : not_a_word_template);
     if (is_of_word) word_templates_.push_back(k);
   }
-  make_index();
+  clear_index();
   for (std::size_t k = 0; k < set_.templates.size(); ++k) {
     if (!index_.has_keys(k))
       throw std::invalid_argument("the feature '" + set_.templates[k].text +
@@ -130,7 +130,7 @@ void FeatureSpace::restore(std::span<const FeatureKey> keys, std::span<const std
   fill_index();
 }
 
-void FeatureSpace::make_index() {
+void FeatureSpace::clear_index() {
   std::vector<std::size_t> features;
   for (std::size_t k = 0; k < set_.templates.size(); ++k)
     features.push_back(static_cast<std::size_t>(begins_[k + 1] - begins_[k]));
@@ -139,7 +139,7 @@ void FeatureSpace::make_index() {
 
 // Fills the index from keys_ and begins_.
 void FeatureSpace::fill_index() {
-  make_index();
+  clear_index();
   for (std::size_t k = 0; k < set_.templates.size(); ++k) {
     for (std::int64_t column = begins_[k]; column < begins_[k + 1]; ++column)
       index_.put(k, index_.values_of(k, keys_[static_cast<std::size_t>(column)]),

@@ -47,8 +47,8 @@ class FeatureSpace {
   // Assigns columns to the keys that were counted at least `min_count` times.
   void assign_columns(const FeatureCounts& counts, std::int64_t min_count);
 
-  // Finds the columns of templates whose only value is a string of a word. Must be called for a sentence
-  // before extract().
+  // Finds the columns of templates with one part that is a string attribute of a word, such as its form. Must
+  // be called for a sentence before extract().
   void look_up(const SentenceSymbols& symbols, WordColumns& columns) const;
   // Writes the columns of a situation to the row, in ascending order.
   void extract(const Situation& situation, FeatureRow& row) const;
@@ -67,11 +67,11 @@ class FeatureSpace {
  private:
   void find_words(const Situation& situation, std::vector<Word>& words) const;
   std::vector<TemplateRanges> ranges(const Vocabulary& vocabulary, std::size_t labels) const;
-  void make_index();  // makes an empty index
+  void clear_index();  // removes all columns, and sizes the index for the current ranges
   void fill_index();
 
   TemplateSet set_;
-  std::vector<std::size_t> word_templates_;       // templates whose only value is a string of a word
+  std::vector<std::size_t> word_templates_;       // templates with one part, a string attribute of a word
   std::vector<std::size_t> word_template_index_;  // by template: its index in word_templates_
   std::vector<TemplateRanges> ranges_;
   FeatureIndex index_;

@@ -132,7 +132,7 @@ std::int32_t OnlineTrainer::learn_label(const LabelledTree& gold, const Arc& arc
   const std::size_t part = spec_.arc_part(arc, buffers_.symbols);
   const auto& classes = spec_.arcs().classes(part);
   AveragedWeights& weights = arcs_[part];
-  spec_.arc_features().extract(of_arc(buffers_.state, buffers_.symbols, arc), buffers_.row);
+  spec_.arc_features().extract(situation_of_arc(buffers_.state, buffers_.symbols, arc), buffers_.row);
   const std::span<const float> scores = weights.score(buffers_.row.columns);
   weights.next_example();
   const std::size_t chosen = best_class(scores);

@@ -92,8 +92,9 @@ OracleRows oracle_rows(const ArcEagerSpec& spec, const data::ColumnText& text,
               rows.moves);
       if (!makes_arc(move)) return;
       const Arc arc = arc_of(buffers.state, move);
-      if (trees[s].heads[place(arc.child)] != arc.head) return;  // one of several roots
-      spec.arc_features().extract(of_arc(buffers.state, buffers.symbols, arc), buffers.row);
+      // In trees with several roots, a later root may get an arc that is not in the tree: no label is known.
+      if (trees[s].heads[place(arc.child)] != arc.head) return;
+      spec.arc_features().extract(situation_of_arc(buffers.state, buffers.symbols, arc), buffers.row);
       const std::size_t arc_part = spec.arc_part(arc, buffers.symbols);
       const std::int32_t label = trees[s].labels[static_cast<std::size_t>(arc.child)];
       add_row(buffers.row, arc_part, index_of_class(spec.arcs().classes(arc_part), label), rows.arcs);

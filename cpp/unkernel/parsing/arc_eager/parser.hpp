@@ -53,7 +53,7 @@ std::int32_t choose_label(const ArcEagerSpec& spec, Scorer& scorer, const Arc& a
   const std::size_t part = spec.arc_part(arc, buffers.symbols);
   const auto& classes = spec.arcs().classes(part);
   if (classes.size() == 1) return classes.front();
-  spec.arc_features().extract(of_arc(buffers.state, buffers.symbols, arc), buffers.row);
+  spec.arc_features().extract(situation_of_arc(buffers.state, buffers.symbols, arc), buffers.row);
   return classes[best_class(scorer.decided_arcs(part, buffers.row.columns))];
 }
 

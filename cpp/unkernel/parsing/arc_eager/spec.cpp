@@ -151,7 +151,7 @@ void ArcEagerSpec::count(const data::ColumnText& text, std::span<const LabelledT
       DecisionParts::count(move_case(state, symbols), static_cast<std::int32_t>(move), move_parts);
       if (!makes_arc(move)) return;
       const Arc arc = arc_of(state, move);
-      arc_features_->count(of_arc(state, symbols, arc), row, arc_counts);
+      arc_features_->count(situation_of_arc(state, symbols, arc), row, arc_counts);
     });
     for (std::size_t word = 1; word < trees[s].heads.size(); ++word) {
       if (trees[s].heads[word] == no_word) continue;

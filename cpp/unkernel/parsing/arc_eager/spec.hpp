@@ -147,7 +147,8 @@ class ArcEagerSpec {
 inline Situation before_move(const ArcEagerState& state, const SentenceSymbols& symbols) {
   return {state, symbols, symbols.move_columns, {state.top(), state.next()}};
 }
-inline Situation of_arc(const ArcEagerState& state, const SentenceSymbols& symbols, const Arc& arc) {
+inline Situation situation_of_arc(const ArcEagerState& state, const SentenceSymbols& symbols,
+                                  const Arc& arc) {
   return {state, symbols, symbols.arc_columns, arc};
 }
 

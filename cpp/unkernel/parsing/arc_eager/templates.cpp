@@ -112,11 +112,11 @@ class ArcTemplateReader {
     if (!attribute)
       fail(last.column, message({"there is no attribute '", last.text, "'; attributes are ",
                                  join_names(attribute_names)}));
-    return {place_of(read_address(path)), *attribute};
+    return {find_or_add_address(read_address(path)), *attribute};
   }
 
   // Returns the number of an address in its section. Adds a new address to the section.
-  std::size_t place_of(const Address& address) {
+  std::size_t find_or_add_address(const Address& address) {
     const auto [entry, is_new] = names_->addresses.try_emplace(address, section_->addresses.size());
     if (is_new) section_->addresses.push_back(address);
     return entry->second;

@@ -6,7 +6,7 @@
 //   stack.head.word                the head of the word on top of the stack
 //   stack.xpos + input.xpos        two values joined into one feature
 //   distance                       the distance from the top of the stack to the next word
-//   [beside moves]                 features joined with those of [moves], but not with each other
+//   [beside moves]                 features joined with features of [moves], but not with each other
 //   stack.shape
 //   [labels]                       features that label an arc
 //   dependent[-1].xpos             the tag of the word before the dependent

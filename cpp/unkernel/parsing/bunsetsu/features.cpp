@@ -53,10 +53,10 @@ BunsetsuFeatures BunsetsuFeatures::all_of(std::vector<BunsetsuTemplate> template
   return BunsetsuFeatures(std::move(templates), std::move(symbols), std::move(begins), std::move(values));
 }
 
-BunsetsuFeatures BunsetsuFeatures::only(std::span<const std::int32_t> renumbered) const {
+BunsetsuFeatures BunsetsuFeatures::keep_columns(std::span<const std::int32_t> new_numbers) const {
   std::vector<std::int32_t> new_symbol(symbols_.size(), -1);
   for (std::size_t c = 0; c < columns(); ++c) {
-    if (renumbered[c] != no_column) new_symbol[static_cast<std::size_t>(values_[c])] = 0;
+    if (new_numbers[c] != no_column) new_symbol[static_cast<std::size_t>(values_[c])] = 0;
   }
   NameTable symbols;
   for (std::size_t s = 0; s < new_symbol.size(); ++s) {
@@ -65,7 +65,7 @@ BunsetsuFeatures BunsetsuFeatures::only(std::span<const std::int32_t> renumbered
   std::vector<std::int32_t> begins{0}, values;
   for (std::size_t t = 0; t < templates_.size(); ++t) {
     for (auto c = static_cast<std::size_t>(begins_[t]); c < static_cast<std::size_t>(begins_[t + 1]); ++c) {
-      if (renumbered[c] != no_column) values.push_back(new_symbol[static_cast<std::size_t>(values_[c])]);
+      if (new_numbers[c] != no_column) values.push_back(new_symbol[static_cast<std::size_t>(values_[c])]);
     }
     begins.push_back(static_cast<std::int32_t>(values.size()));
   }

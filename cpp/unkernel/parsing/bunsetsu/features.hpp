@@ -30,9 +30,9 @@ class BunsetsuFeatures {
                    std::vector<std::int32_t> begins, std::vector<std::int32_t> values);
   // Returns all possible columns: every template with every name.
   static BunsetsuFeatures all_of(std::vector<BunsetsuTemplate> templates, const data::NameTable& names);
-  // Returns the columns whose entry in `renumbered` is not no_column, in the same order, and with their
-  // symbols only.
-  BunsetsuFeatures only(std::span<const std::int32_t> renumbered) const;
+  // Returns the features of the columns c whose new_numbers[c] is not no_column, in the order of this object.
+  // Drops symbols that no kept column has.
+  BunsetsuFeatures keep_columns(std::span<const std::int32_t> new_numbers) const;
 
   std::span<const BunsetsuTemplate> templates() const { return templates_; }
   const data::NameTable& symbols() const { return symbols_; }
@@ -103,8 +103,8 @@ class BunsetsuRows {
 
   // Begins the pairs of the next candidate, on which no bunsetsu depends yet.
   void begin_candidate() { competitors_.clear(); }
-  // Records that the bunsetsu depends on the candidate. Its particles compete with those of the bunsetsu to
-  // its left.
+  // Records that the bunsetsu depends on the candidate. Its particles compete with the particles of the
+  // bunsetsu to its left.
   void add_dependent(std::size_t bunsetsu);
   // Returns the columns of a pair, ascending; valid until the next call.
   std::span<const std::int32_t> row(std::size_t modifier, std::size_t candidate);

@@ -42,9 +42,9 @@ BunsetsuTraining bunsetsu_training(const BunsetsuText& text, std::span<const std
                                    const Monitor& monitor) {
   const BunsetsuFeatures all = BunsetsuFeatures::all_of(std::move(templates), text.names());
   BunsetsuDecisions decisions = bunsetsu_decisions(text, heads, all, monitor);
-  const auto renumbered = frequent_columns(decisions.rows, all.columns(), min_count);
-  renumber(decisions.rows, renumbered);
-  return {all.only(renumbered), std::move(decisions)};
+  const auto new_numbers = frequent_columns(decisions.rows, all.columns(), min_count);
+  renumber(decisions.rows, new_numbers);
+  return {all.keep_columns(new_numbers), std::move(decisions)};
 }
 
 namespace {

@@ -94,11 +94,11 @@ SequenceFeatures::SequenceFeatures(SequenceTemplates templates, SequenceSources 
 std::vector<TemplateRanges> SequenceFeatures::ranges() const {
   std::vector<TemplateRanges> ranges;
   for (const SequenceTemplate& each : templates_.all) {
-    TemplateRanges& of_template = ranges.emplace_back();
+    TemplateRanges& template_ranges = ranges.emplace_back();
     for (const SequenceAddress& address : each) {
       const bool is_tag = address.attribute == values_.size();
       const std::size_t values = is_tag ? static_cast<std::size_t>(tags_) : values_[address.attribute].size();
-      of_template.push_back(first_code + values);
+      template_ranges.push_back(first_code + values);
     }
   }
   return ranges;

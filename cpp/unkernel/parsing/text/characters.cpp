@@ -10,7 +10,8 @@ namespace {
 
 constexpr std::size_t code_points = 0x110000;
 constexpr std::u32string_view always_blank(U"\0\t\n\r ", 5);  // CoNLL-U columns cannot contain these
-constexpr std::uint32_t no_utf8 = 0xDC00;  // plus the byte: a surrogate, which valid text cannot contain
+// The code of an invalid byte b is invalid_byte + b: a surrogate, which valid UTF-8 cannot contain.
+constexpr std::uint32_t invalid_byte = 0xDC00;
 
 bool continues(std::string_view text, std::size_t at, std::size_t count) {
   if (text.size() - at < count) return false;
@@ -65,7 +66,7 @@ Decoded decode_several_bytes(std::string_view text, std::size_t at) {
     return {(first & 15) << 12 | (byte(1) & 63) << 6 | (byte(2) & 63), 3};
   if (first >= 0xF0 && first < 0xF5 && continues(text, at, 4))
     return {(first & 7) << 18 | (byte(1) & 63) << 12 | (byte(2) & 63) << 6 | (byte(3) & 63), 4};
-  return {no_utf8 + first, 1};
+  return {invalid_byte + first, 1};
 }
 
 const Character CharacterWindow::nothing{0, 0, line_end_kind, false};

@@ -70,7 +70,7 @@ std::uint64_t ending_key(const CharacterKinds& kinds, std::string_view token, st
 
 Multiwords::Multiwords(const Stored& stored) : rules_(stored.rules) {
   const auto is_rule = [&](std::int32_t rule) {
-    return rule >= whole && rule < static_cast<std::int32_t>(rules_.size());
+    return rule >= no_split && rule < static_cast<std::int32_t>(rules_.size());
   };
   bool consistent = stored.tokens.size() == stored.token_rules.size() &&
                     stored.endings.size() == stored.ending_rules.size() && stored.longest_ending >= 0 &&

@@ -34,11 +34,11 @@ std::uint64_t ending_key(const CharacterKinds& kinds, std::string_view token, st
 class Multiwords {
  public:
   static constexpr std::size_t longest_token = 64;  // characters; longer tokens are not split
-  static constexpr std::int32_t whole = -1;         // the token is not split
+  static constexpr std::int32_t no_split = -1;      // the token is one word
 
-  // The choice for a token: a rule or `whole`, and whether it depends on the context.
+  // The choice for a token: a rule or `no_split`, and whether it depends on the context.
   struct Choice {
-    std::int32_t rule = whole;
+    std::int32_t rule = no_split;
     bool depends_on_context = false;
   };
   struct Stored {

@@ -77,7 +77,7 @@ class Splitter {
   }
 
   bool is_split(std::string_view text, std::size_t token, const Multiwords::Choice& choice) {
-    if (choice.rule == Multiwords::whole) return false;
+    if (choice.rule == Multiwords::no_split) return false;
     if (!choice.depends_on_context || parts_.splits == nullptr) return true;
     Multiwords::list_features(parts_.spec.characters(), text, sentence_, token, features_);
     find_columns(parts_.multiwords.column_of(), features_, columns_);
