@@ -10,6 +10,8 @@
 
 namespace unkernel::solve {
 
+template class PassesOver<GramRows>;
+
 bool DualCoordinateDescent::is_kernel_space_worthwhile(std::size_t moving) const {
   constexpr double largest_gram = 4096;  // rows; 128 MiB
   constexpr double saved_epochs = 16;    // kernel space saves at least this many epochs

@@ -115,4 +115,6 @@ class PassesOver final : public RowPasses {
   const Rows& rows_;
 };
 
+extern template class PassesOver<GramRows>;  // kernel_space.cpp
+
 }  // namespace unkernel::solve
