@@ -78,7 +78,12 @@ class Trial:
     y: Any
 
     def __str__(self) -> str:
-        return f"{self.name}({self.parameter}={self.value!r})"
+        value = (
+            self.value.__name__
+            if callable(self.value) and hasattr(self.value, "__name__")
+            else repr(self.value)
+        )
+        return f"{self.name}({self.parameter}={value})"
 
 
 def resolve(value: Any) -> Any:

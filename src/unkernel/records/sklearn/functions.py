@@ -23,8 +23,9 @@ _Numbers = NDArray[np.float64]
 def translate_function_transformer(builder: Builder, transformer: Any, source: Source, where: str) -> Source:
     """Apply a NumPy function to each number, or return the input unchanged."""
     if transformer.func is None:
-        is_checked = transformer.validate and isinstance(source, Vector)
-        return builder.finite(source, allows_missing=False) if is_checked else source
+        if transformer.validate and isinstance(source, Vector):
+            return builder.finite(source, allows_missing=False)
+        return source
     vector = builder.numbers(source, where)
     if transformer.validate:
         vector = builder.finite(vector, allows_missing=False)

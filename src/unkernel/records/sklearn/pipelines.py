@@ -105,8 +105,9 @@ def _translate_steps(
     if used and hasattr(used[0][1], "plan_"):
         first = used.pop(0)[1].plan_
         builder = Builder(list(first.columns), list(first.steps))
-        source: Source = Vector(len(builder.steps) - 1, first.steps[-1].names)
-        builder.is_sparse[source.step] = True
+        step = len(builder.steps) - 1
+        source: Source = Vector(step, first.steps[-1].names)
+        builder.is_sparse[step] = True
         kept = ("required", "whole", "example", "training")
         settings = {name: getattr(first, name) for name in kept}
     else:
