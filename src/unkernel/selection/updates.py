@@ -107,7 +107,8 @@ def update_classifier(
     Examples
     --------
     >>> import unkernel
-    >>> people = [{"job": job, "age": age} for job in ("clerk", "pilot") for age in range(20, 60)]
+    >>> jobs = ("clerk", "driver", "pilot")
+    >>> people = [{"job": job, "age": age} for job in jobs for age in range(20, 60)]
     >>> income = ["high" if one["job"] == "pilot" else "low" for one in people]
     >>> model = unkernel.TableEstimator().fit(people, income).classifier_
     >>> newer = [{"job": "nurse", "age": age} for age in range(20, 60)]
