@@ -19,7 +19,7 @@ def kill_a_worker(
             nonlocal calls
             calls += 1
             if calls == after:
-                os.kill(find_process(client, self._cluster.places[1]), signal_number)
+                os.kill(find_process(client, self._cluster.addresses[1]), signal_number)
             return method(self, *arguments)
 
         return wrapped
