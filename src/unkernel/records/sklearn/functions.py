@@ -118,6 +118,8 @@ def translate_spline_transformer(builder: Builder, transformer: Any, source: Sou
         count - (not transformer.include_bias)
     ):
         refuse(where, "has other splines than its parameters say: they were changed after the fit")
+    if not all(np.isfinite(spline.t).all() and (np.diff(spline.t) >= 0).all() for spline in splines):
+        refuse(where, "has knots that do not ascend, because two are too close")
     sides = {
         "continue": ("polynomials", "polynomials"),
         "periodic": ("polynomials", "polynomials"),
