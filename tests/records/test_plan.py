@@ -149,6 +149,9 @@ def function_steps(draw: Any, first_index: int, source: int) -> list[PlanStep]:
     table = {"input": source, "quantiles": quantiles, "ranks": ranks, "normal": draw(st.booleans())}
     result.append(PlanStep("quantiles", table, names("r", 2)))
     result.append(draw(spline_steps(source)))
+    points = [np.array([-1.0, 0.5]), np.array([0.0, 1.0, 4.0])]
+    tolerances = [np.full(len(column), draw(st.sampled_from([0.0, 1e-12, 0.2]))) for column in points]
+    result.append(steps.snap(source, points, tolerances, names("m", 2)))
     return result
 
 

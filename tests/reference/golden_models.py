@@ -11,8 +11,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sklearn.compose import make_column_transformer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    PowerTransformer,
+    QuantileTransformer,
+    SplineTransformer,
+)
 from sklearn.svm import SVC, LinearSVC
 
 import unkernel
@@ -34,6 +41,24 @@ RECORDS = [
     {"port": 80, "word": "put it"},
     {"word": "get"},
 ]
+
+
+# Sizes and weights: counts with repetitions, and numbers.
+NUMBERS = np.array([[1.0, 0.5], [3.0, 2.25], [3.0, 4.0], [8.0, 1.0], [1.0, 7.5], [5.0, 3.0]])
+
+
+def make_function_model() -> Any:
+    """Return a pipeline with all kinds of steps that apply functions to numbers."""
+    columns = make_column_transformer(
+        (make_pipeline(FunctionTransformer(np.log1p), QuantileTransformer(n_quantiles=6)), [0]),
+        (QuantileTransformer(n_quantiles=4, output_distribution="normal"), [1]),
+        (PowerTransformer(), [0, 1]),
+        (make_pipeline(FunctionTransformer(np.sqrt), PowerTransformer(method="box-cox")), [1]),
+        (SplineTransformer(n_knots=3, extrapolation="linear"), [1]),
+        (SplineTransformer(n_knots=4, degree=2, extrapolation="periodic"), [0]),
+    )
+    pipeline = make_pipeline(columns, LogisticRegression()).fit(NUMBERS, [0, 1, 0, 1, 1, 0])
+    return unkernel.compile(pipeline, measure=False)
 
 
 def rows(name: str) -> Any:
@@ -73,6 +98,7 @@ def make_models() -> Iterator[tuple[str, Any, Any]]:
     yield "threshold", unkernel.models.from_estimator(logistic).with_threshold(0.2), binary.X[20:40]
     counts = unkernel.PolyRegressor(degree=2, loss="poisson", C=0.1)
     yield "counts", counts.fit(binary.X[:20], np.arange(20) % 5), binary.X[20:40]
+    yield "functions", make_function_model(), NUMBERS
     yield "tree", unkernel.TreeSVC().fit(TREES, TREE_CLASSES), TREES
     if hasattr(unkernel, "RecordEncoder"):
         pipeline = make_pipeline(

@@ -235,12 +235,16 @@ def _pipelines() -> Iterator[tuple[str, Any, Any, Any]]:
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import (
         Binarizer,
+        FunctionTransformer,
         KBinsDiscretizer,
         MinMaxScaler,
         Normalizer,
         OneHotEncoder,
         OrdinalEncoder,
         PolynomialFeatures,
+        PowerTransformer,
+        QuantileTransformer,
+        SplineTransformer,
         StandardScaler,
     )
     from sklearn.svm import SVC, LinearSVC
@@ -271,6 +275,16 @@ def _pipelines() -> Iterator[tuple[str, Any, Any, Any]]:
     numbers = frame[["age"]].fillna(0).assign(size=[1.0, 2.0, 0.0, 5.0])
     products = [MinMaxScaler(clip=True), PolynomialFeatures(2), Normalizer()]
     yield "numbers", make_pipeline(*products, SVC(kernel="rbf", gamma=1.0)), numbers, LABELS
+    logarithms = make_pipeline(FunctionTransformer(np.log1p), QuantileTransformer(n_quantiles=4))
+    curves = [
+        ("logarithms", logarithms, ["age", "size"]),
+        ("powers", PowerTransformer(), ["age", "size"]),
+        ("ranks", QuantileTransformer(n_quantiles=3, output_distribution="normal"), ["size"]),
+        ("splines", SplineTransformer(n_knots=3, extrapolation="linear"), ["age", "size"]),
+        ("tides", SplineTransformer(n_knots=4, degree=2, extrapolation="periodic"), ["size"]),
+        ("exponentials", make_pipeline(MinMaxScaler(), FunctionTransformer(np.exp), Normalizer()), ["age"]),
+    ]
+    yield "curves", make_pipeline(ColumnTransformer(curves), LogisticRegression()), numbers, LABELS
     yield "regression", make_pipeline(Binarizer(), Ridge()), numbers, [1.0, 2.0, 3.0, 4.0]
 
 

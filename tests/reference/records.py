@@ -238,6 +238,16 @@ def _finite(_: Plan, step: PlanStep, __: dict[str, Any], vectors: list[Vector]) 
     return values
 
 
+def _snap(_: Plan, step: PlanStep, __: dict[str, Any], vectors: list[Vector]) -> Vector:
+    table, result = step.table, {}
+    for k, value in vectors[table["input"]].items():
+        own = slice(table["begins"][k], table["begins"][k + 1])
+        pairs = zip(table["points"][own].tolist(), table["tolerances"][own].tolist(), strict=True)
+        close = [point for point, tolerance in pairs if abs(value - point) <= tolerance]
+        result[k] = min(close, key=lambda point: abs(value - point), default=value)
+    return result
+
+
 def _power(_: Plan, step: PlanStep, __: dict[str, Any], vectors: list[Vector]) -> Vector:
     transform = boxcox if step.table["method"] == "box-cox" else stats.yeojohnson
     lambdas = step.table["lambdas"]
@@ -311,6 +321,7 @@ _STEPS = {
     "tfidf": _tfidf,
     "function": _function,
     "finite": _finite,
+    "snap": _snap,
     "power": _power,
     "quantiles": _quantiles,
     "splines": _splines,
