@@ -1,6 +1,8 @@
 // Plans of records from a file, and records of any cells: steps are refused with std::invalid_argument, or
 // the row has ascending columns inside the plan's width. Encoding many records at once gives the same rows as
 // one by one.
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <memory>
 #include <optional>
@@ -17,6 +19,7 @@
 #include "unkernel/records/category_steps.hpp"
 #include "unkernel/records/dates.hpp"
 #include "unkernel/records/encode_rows.hpp"
+#include "unkernel/records/function_steps.hpp"
 #include "unkernel/records/number_steps.hpp"
 #include "unkernel/records/plan.hpp"
 #include "unkernel/records/text_steps.hpp"
@@ -104,6 +107,90 @@ std::optional<double> optional_real(FuzzBytes& bytes) {
   return bytes.flag() ? std::optional(bytes.real()) : std::nullopt;
 }
 
+// The arrays of the following steps mostly fit their input: otherwise almost all plans would be refused.
+
+std::size_t columns_of(FuzzBytes& bytes, const Input& input) {
+  const auto width = static_cast<std::size_t>(std::min(input.shape.width, 8));
+  return bytes.byte() > 245 ? width + 1 : width;
+}
+
+// Returns ascending numbers for each column, one column after the other.
+std::vector<double> ascending(FuzzBytes& bytes, std::size_t n_columns, std::size_t count) {
+  std::vector<double> values;
+  for (std::size_t k = 0; k < n_columns; ++k) {
+    double value = bytes.real();
+    for (std::size_t number = 0; number < count; ++number) {
+      values.push_back(value);
+      value += bytes.byte() > 250 ? bytes.real() : bytes.byte() / 64;
+    }
+  }
+  return values;
+}
+
+Input dense_input(const Input& input, Plan& plan) {
+  return input.shape.dense ? input : plan.add(densify(input));
+}
+
+std::unique_ptr<Step> snap_of(FuzzBytes& bytes, const Input& input) {
+  const std::size_t n_columns = columns_of(bytes, input), count = bytes.below(4);
+  std::vector<std::int32_t> begins{0};
+  for (std::size_t k = 0; k < n_columns; ++k)
+    begins.push_back(begins.back() + static_cast<std::int32_t>(count));
+  if (bytes.byte() > 245) bytes.damage(begins);
+  std::vector<double> points = ascending(bytes, n_columns, count);
+  std::vector<double> tolerances(points.size(), bytes.real());
+  return snap(input, {std::move(points), std::move(begins), std::move(tolerances)});
+}
+
+std::unique_ptr<Step> power_of(FuzzBytes& bytes, const Input& input) {
+  const std::size_t n_columns = columns_of(bytes, input);
+  return power(input,
+               {bytes.flag(), ascending(bytes, n_columns, 1), std::vector<std::string>(n_columns, "x")});
+}
+
+std::unique_ptr<Step> quantiles_of(FuzzBytes& bytes, const Input& input) {
+  const std::size_t count = bytes.below(5);
+  std::vector<double> numbers = ascending(bytes, columns_of(bytes, input), count);
+  return quantiles(input, {std::move(numbers), ascending(bytes, 1, count), bytes.flag()});
+}
+
+std::unique_ptr<Step> splines_of(FuzzBytes& bytes, const Input& input) {
+  const std::size_t n_columns = columns_of(bytes, input);
+  Splines splines{};
+  const std::size_t degree = bytes.below(5), knots = 2 * degree + 1 + bytes.below(6);
+  splines.degree = bytes.byte() > 250 ? code(bytes) : static_cast<std::int32_t>(degree);
+  splines.knots = ascending(bytes, n_columns, knots);
+  splines.low = ascending(bytes, n_columns, 1);
+  splines.high = ascending(bytes, n_columns, 1);
+  splines.names.assign(n_columns, "x");
+  splines.are_periodic = bytes.flag();
+  splines.drops_last = bytes.flag();
+  splines.allows_missing = bytes.flag();
+  const std::size_t lines = n_columns * (knots - degree - 1);
+  if (!splines.are_periodic || bytes.byte() > 250) {
+    splines.below = static_cast<Splines::Outside>(bytes.below(3));
+    splines.above = static_cast<Splines::Outside>(bytes.below(3));
+    const bool misfits = bytes.byte() > 245;
+    if ((splines.below == Splines::Outside::lines) != misfits) {
+      splines.low_values.assign(lines, 0.5);
+      splines.low_slopes.assign(lines, bytes.real());
+    }
+    if ((splines.above == Splines::Outside::lines) != misfits) {
+      splines.high_values.assign(lines, 0.5);
+      splines.high_slopes.assign(lines, bytes.real());
+    }
+  } else {
+    splines.below = splines.above = Splines::Outside::polynomials;
+  }
+  return unkernel::records::splines(input, std::move(splines));
+}
+
+std::string function_name(FuzzBytes& bytes) {
+  constexpr std::array names{"log1p", "exp",  "sign",   "cbrt", "sin",
+                             "cos",   "tanh", "arctan", "log2", "reciprocal"};
+  return bytes.byte() > 245 ? bytes.text(3) : names[bytes.below(names.size())];
+}
+
 std::unique_ptr<Step> step_of_cells(FuzzBytes& bytes) {
   switch (bytes.below(7)) {
     case 0: return numbers(columns(bytes, 0));
@@ -130,9 +217,9 @@ std::unique_ptr<Step> step_of_cells(FuzzBytes& bytes) {
   }
 }
 
-std::unique_ptr<Step> step_of_block(FuzzBytes& bytes, const Plan& plan) {
+std::unique_ptr<Step> step_of_block(FuzzBytes& bytes, Plan& plan) {
   const auto input = [&] { return plan.input(bytes.below(plan.steps() + (bytes.byte() > 250 ? 1 : 0))); };
-  switch (bytes.below(11)) {
+  switch (bytes.below(17)) {
     case 0:
       return scale(input(), {reals(bytes, 3), reals(bytes, 3), reals(bytes, 3), reals(bytes, 3),
                              optional_real(bytes), optional_real(bytes)});
@@ -147,6 +234,12 @@ std::unique_ptr<Step> step_of_block(FuzzBytes& bytes, const Plan& plan) {
     case 7: return densify(input());
     case 8: return select(input(), integers(bytes, 6), width(bytes));
     case 9: return normalize(input(), static_cast<Norm>(bytes.below(3)));
+    case 10: return function(input(), function_name(bytes));
+    case 11: return finite(input(), bytes.flag());
+    case 12: return snap_of(bytes, dense_input(input(), plan));
+    case 13: return power_of(bytes, dense_input(input(), plan));
+    case 14: return quantiles_of(bytes, dense_input(input(), plan));
+    case 15: return splines_of(bytes, dense_input(input(), plan));
     default: return tfidf(input(), bytes.flag(), reals(bytes, 4));
   }
 }
@@ -233,7 +326,7 @@ void check_encoding(const Plan& plan, const Cells& cells) {
 std::vector<std::string> fuzz_seeds() {
   std::vector<std::string> seeds;
   for (char first = 0; first < 7; ++first) {
-    for (char second = 0; second < 11; second = static_cast<char>(second + 2)) {
+    for (char second = 0; second < 17; second = static_cast<char>(second + 2)) {
       std::string seed{1, first, 1, 1, 2, 1, 2, 'a', 'b', 0, 1,  2, 40, 2,
                        3, 4,     1, 0, 3, 2, 1, 2,   0,   5, 20, 0, 0,  second};
       for (char k = 0; k < 60; ++k) seed.push_back(static_cast<char>((k * 7 + second + first) % 30));
