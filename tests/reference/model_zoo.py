@@ -275,7 +275,7 @@ def _pipelines() -> Iterator[tuple[str, Any, Any, Any]]:
     numbers = frame[["age"]].fillna(0).assign(size=[1.0, 2.0, 0.0, 5.0])
     products = [MinMaxScaler(clip=True), PolynomialFeatures(2), Normalizer()]
     yield "numbers", make_pipeline(*products, SVC(kernel="rbf", gamma=1.0)), numbers, LABELS
-    logarithms = make_pipeline(FunctionTransformer(np.log1p), QuantileTransformer(n_quantiles=4))
+    logarithms = make_pipeline(FunctionTransformer(np.arcsinh), QuantileTransformer(n_quantiles=4))
     curves = [
         ("logarithms", logarithms, ["age", "size"]),
         ("powers", PowerTransformer(), ["age", "size"]),

@@ -118,7 +118,7 @@ def _find_version(settings: Mapping[str, Any]) -> int:
     nested = [settings.get(name) for name in parts]
     versions = [_find_version(inner) for inner in nested if isinstance(inner, Mapping)]
     versions += [version for name, version in _VERSIONS.items() if name in settings]
-    return max([int(settings.get(_NEEDED_VERSION, 1)), *versions])
+    return max([2 if settings.get(_NEEDED_VERSION) == 2 else 1, *versions])
 
 
 def _encode_header(header: Mapping[str, Any]) -> bytes:
