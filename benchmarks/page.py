@@ -77,6 +77,7 @@ SUBJECTS = {
             "distributed_rank",
             "distributed_poly",
             "distributed_logistic",
+            "distributed_regression",
             "distributed_trees",
             "distributed_scoring",
         ],

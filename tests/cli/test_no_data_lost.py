@@ -32,7 +32,8 @@ INPUTS = {
 NO_FILES = {
     "C", "beam", "by", "cache_rows", "calibrate", "class_weight", "coef0", "combine", "costs", "cv", "dask",
     "decay", "decision_threshold", "degree", "direction", "drain", "draw", "drop", "duration", "engine",
-    "epochs", "epsilon", "exploration", "feature_map", "folds", "force", "format", "gamma", "given", "host",
+    "epochs", "epsilon", "exploration", "feature_map", "folds", "force", "forget", "format",
+    "gamma", "given", "host",
     "imbalance",
     "intercept", "intercept_scaling", "jobs", "json", "k", "kernel", "l1_ratio", "labels", "learner",
     "log_requests",
@@ -42,7 +43,8 @@ NO_FILES = {
     "normalize_vectors", "objective", "of", "on_error", "out_of_core", "pair_weight", "penalty", "port",
     "probability", "quantile", "quiet", "rare", "row", "runs", "sample_size", "scheme", "scores", "seed",
     "solver", "split", "storage", "target", "task", "threshold", "thresholds", "title", "tol", "top",
-    "tree_pairing", "tree_weight", "trie_nodes", "unknown_keys", "vector_kernel", "verbose", "watch",
+    "tree_pairing", "tree_weight", "trie_nodes", "unknown_keys", "updatable", "vector_kernel",
+    "verbose", "watch",
     "width_decay", "workers", "zero_based",
 }  # fmt: skip
 
@@ -89,6 +91,9 @@ def shared_files(tmp_path_factory) -> dict[str, bytes]:
         assert (
             main(["train", kind, str(folder / f"{kind}.data"), "-o", str(folder / f"{kind}.uk"), "-q"]) == 0
         )
+    people = folder / "people.data"
+    people.write_text("age,rich\n3,yes\n4,no\n" * 20)
+    assert main(["train", str(people), "--target", "rich", "-o", str(folder / "people.uk"), "-q"]) == 0
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
@@ -110,6 +115,8 @@ def list_inputs(words: tuple[str, ...]) -> list[str]:
     kind = words[-1] if words[-1] in DATA else "parser" if words == ("parse",) else "poly"
     if words[0] in ("train", "tune"):
         return [f"{kind}.data"]
+    if words == ("update",):
+        return ["people.uk", "people.data"]
     needs_no_data = words[0] in ("compile", "inspect", "verify", "report")
     return [f"{kind}.uk"] if needs_no_data else [f"{kind}.uk", f"{kind}.data"]
 
@@ -160,7 +167,8 @@ def test_outputs_that_are_inputs_are_refused(files, capfd, words, option):
     suffix = ".svg" if option.name in PICTURES else ""
     required = list_required_options(words, option)
     forces = [[], ["--force"]] if find_options(words, {"force"}) else [[]]
-    names = [name for input_ in inputs for name in make_other_names(input_, suffix)]
+    replaceable = "people.uk"  # an update may replace its model
+    names = [name for input_ in inputs if input_ != replaceable for name in make_other_names(input_, suffix)]
     original_contents = contents(files)
     for name, force in itertools.product(names, forces):
         blocks = [*([input_] for input_ in inputs), [option.opts[0], name]]
