@@ -12,7 +12,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from unkernel.records.sklearn.estimators import ESTIMATORS
-from unkernel.records.sklearn.supported_steps import TRANSFORMERS, Supported
+from unkernel.records.sklearn.supported_parameters import Supported
+from unkernel.records.sklearn.supported_steps import TRANSFORMERS
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "pipelines.md"
 # Paragraphs are written in one line each.

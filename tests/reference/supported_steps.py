@@ -23,7 +23,7 @@ from sklearn.preprocessing import (
 )
 from sklearn.svm import SVC, SVR, LinearSVC
 
-from unkernel.records.sklearn.supported_steps import Supported
+from unkernel.records.sklearn.supported_parameters import Supported
 
 N_ROWS = 24
 LABELS = np.arange(N_ROWS) % 2

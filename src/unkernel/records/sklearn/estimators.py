@@ -5,7 +5,7 @@ Only parameters that affect predictions are listed. Parameters that matter only 
 
 from __future__ import annotations
 
-from unkernel.records.sklearn.supported_steps import (
+from unkernel.records.sklearn.supported_parameters import (
     Parameter,
     Supported,
     any_of,

@@ -10,7 +10,7 @@ import numpy as np
 from unkernel.records import steps
 from unkernel.records.plan import Plan
 from unkernel.records.plan_step import PlanStep
-from unkernel.records.sklearn import categories, functions, numbers, texts
+from unkernel.records.sklearn import categories, functions, numbers, splines, texts
 from unkernel.records.sklearn.boosting_machines import Features, add_bins, make_example
 from unkernel.records.sklearn.linear_maps import LINEAR_MAPS
 from unkernel.records.sklearn.plan_builder import Builder, Raw, Source, Vector, class_names, refuse
@@ -35,7 +35,7 @@ TRANSLATORS: dict[str, _Translator] = {
     "FunctionTransformer": functions.translate_function_transformer,
     "PowerTransformer": functions.translate_power_transformer,
     "QuantileTransformer": functions.translate_quantile_transformer,
-    "SplineTransformer": functions.translate_spline_transformer,
+    "SplineTransformer": splines.translate_spline_transformer,
     "SimpleImputer": numbers.translate_simple_imputer,
     "PolynomialFeatures": numbers.translate_polynomial_features,
     "TfidfVectorizer": texts.translate_tfidf_vectorizer,
@@ -105,9 +105,9 @@ def _translate_steps(
     if used and hasattr(used[0][1], "plan_"):
         first = used.pop(0)[1].plan_
         builder = Builder(list(first.columns), list(first.steps))
-        step = len(builder.steps) - 1
-        source: Source = Vector(step, first.steps[-1].names)
-        builder.is_sparse[step] = True
+        rows = Vector(len(builder.steps) - 1, first.steps[-1].names)
+        builder.is_sparse[rows.step] = True
+        source: Source = rows
         kept = ("required", "whole", "example", "training")
         settings = {name: getattr(first, name) for name in kept}
     else:
@@ -156,7 +156,6 @@ def _translate_all(
 
 
 def _translate(builder: Builder, transformer: Any, source: Source, where: str) -> Source:
-    """Add the steps of a transformer to the plan, and return their output."""
     if transformer is None or transformer == "passthrough":
         return source
     names = class_names(transformer)

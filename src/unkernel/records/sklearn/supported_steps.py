@@ -8,92 +8,22 @@ scikit-learn.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from unkernel.records.sklearn.plan_builder import class_names, is_nan, is_number, refuse
+from unkernel.records.sklearn.plan_builder import class_names, is_number, refuse
+from unkernel.records.sklearn.supported_parameters import (
+    Parameter,
+    Supported,
+    any_of,
+    is_same,
+    one_of,
+    used_in_fit,
+    without_effect,
+)
 from unkernel.records.steps import KEEPS_ZERO
 from unkernel.records.text_analysis import TOKEN_PATTERNS
-
-ANY_USED_IN_FIT = "any: only the fitted attributes matter"
-ANY_WITHOUT_EFFECT = "any: it does not affect predictions"
-
-
-@dataclass(frozen=True, eq=False)
-class Parameter:
-    """The supported values of a parameter.
-
-    Attributes
-    ----------
-    takes : str
-        The values that are supported, in words.
-    examples : sequence
-        Supported values for the tests. A string in angle brackets, such as ``"<f_classif>"``, represents an
-        object that the tests create.
-    accepts : callable
-        Returns whether a value is supported.
-    refused : sequence
-        Unsupported values for the tests.
-    why : str
-        The reason why other values are unsupported, or a remedy.
-    """
-
-    takes: str
-    examples: Sequence[Any] = ()
-    accepts: Callable[[Any], bool] = lambda value: True
-    refused: Sequence[Any] = ()
-    why: str = ""
-
-
-@dataclass(frozen=True, eq=False)
-class Supported:
-    """A supported class of scikit-learn.
-
-    Attributes
-    ----------
-    module : str
-        Module of the class.
-    does : str
-        What the class computes, for the table of the documentation.
-    parameters : dict of str to Parameter
-    """
-
-    module: str
-    does: str
-    parameters: dict[str, Parameter]
-
-
-def one_of(*values: Any, refused: Sequence[Any] = (), why: str = "") -> Parameter:
-    """Describe a parameter that must have one of these values."""
-    takes = ", ".join(f"`{value!r}`" for value in values)
-    return Parameter(
-        takes, values, lambda actual: any(_is_same(actual, value) for value in values), refused, why
-    )
-
-
-def _is_same(first: Any, second: Any) -> bool:
-    if first is second or (is_nan(first) and is_nan(second)):
-        return True
-    return type(first) is type(second) and bool(first == second)
-
-
-def used_in_fit(*examples: Any) -> Parameter:
-    """Describe a parameter that may have any value, because it is used only in ``fit``."""
-    return Parameter(ANY_USED_IN_FIT, examples)
-
-
-def without_effect(*examples: Any) -> Parameter:
-    """Describe a parameter that may have any value, because it does not affect predictions."""
-    return Parameter(ANY_WITHOUT_EFFECT, examples)
-
-
-def any_of(takes: str, *examples: Any) -> Parameter:
-    """Describe a parameter that may have any value that scikit-learn accepts."""
-    return Parameter(takes, examples)
-
 
 _ROUNDED = "answers are computed in float64, and scikit-learn's would be rounded differently"
 _CODE = "Python code cannot be stored in a plan"
@@ -562,4 +492,4 @@ def _check(parameter: Parameter, name: str, value: Any, where: str) -> None:
 def _is_default(kind: type, parameter: str, value: Any) -> bool:
     """Return whether a parameter, perhaps of a newer scikit-learn, has its default value."""
     declared = inspect.signature(kind).parameters.get(parameter)
-    return declared is not None and _is_same(value, declared.default)
+    return declared is not None and is_same(value, declared.default)
