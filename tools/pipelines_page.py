@@ -50,6 +50,21 @@ STEPS = """
 
 The first step may be a `RecordEncoder`; all other steps are scikit-learn's. Steps may be nested.
 """
+FUNCTIONS = """
+## Functions of numbers
+
+Functions are computed in double precision, as NumPy computes columns of float64 or int64. For columns of
+narrower types, NumPy rounds more, or integers overflow. The results of exp, log and others are within 0.75
+units in the last place and have the same bits on every machine; those of NumPy and SciPy depend on the
+machine and may differ in the last digits.
+
+So that these digits do not decide on which side of a jump a number lies, intervals, thresholds, repeated
+quantiles and the bounds of splines behind such functions take a number for equal to an edge if the difference
+can be a rounding error.
+
+Between two `FunctionTransformer`s, numbers may be infinite, as in scikit-learn. All other steps refuse
+infinite numbers.
+"""
 LAST = """
 ## The last step
 
@@ -243,7 +258,7 @@ def page() -> str:
     outputs = ["\n", join_lines(OUTPUTS), OUTPUTS_EXAMPLE, "\n", join_lines(OUTPUTS_SHELL), OUTPUTS_COMMANDS]
     outputs += ["\n", join_lines(OUTPUTS_SERVER)]
     machines = ["\n", join_lines(MACHINES), MACHINE_EXAMPLE, MACHINE_LIMITS]
-    return "".join([*head, "\n", join_lines(LAST), *sections(ESTIMATORS), *outputs, *machines])
+    return "".join([*head, "\n", join_lines(FUNCTIONS), "\n", join_lines(LAST), *sections(ESTIMATORS), *outputs, *machines])
 
 
 def main(arguments: list[str]) -> int:

@@ -23,7 +23,7 @@ def test_the_first_sentences_are_shown(task, sentences):
     corpus = READ[task](io.BytesIO(MAKERS[task](sentences, 0).encode()))
     page = corpus._repr_html_()
     ET.fromstring(f"<div>{page}</div>")  # well-formed
-    assert f"{sentences} sentences" in page
+    assert f"{sentences} sentence{'' if sentences == 1 else 's'}" in page
     assert page.count(corpus[0]._repr_html_() if sentences else "<svg") == min(sentences, 1)
     assert ("and 1,000 more" in page) == (sentences == 1003)
     assert (" more<" in page) == (sentences > 3)

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import assume, given, settings
 from scipy import sparse
 from scipy.special import ndtri
+from sklearn.compose import ColumnTransformer
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
@@ -23,6 +24,7 @@ from sklearn.preprocessing import (
     KBinsDiscretizer,
     MaxAbsScaler,
     MinMaxScaler,
+    OneHotEncoder,
     PowerTransformer,
     QuantileTransformer,
     RobustScaler,

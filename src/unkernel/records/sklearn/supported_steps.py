@@ -222,7 +222,7 @@ TRANSFORMERS: dict[str, Supported] = {
                 [None, *(getattr(np, name) for name in _NUMPY_NAMES)],
                 lambda function: function is None or bool(find_numpy_function(function)),
                 ["<function>", np.sinc],
-                f"{_CODE}, and functions with the same name would have to give the same numbers",
+                _CODE,
             ),
             "inverse_func": without_effect(None, "<function>"),
             "validate": any_of("`True`: missing and infinite numbers are errors; `False`", False, True),
