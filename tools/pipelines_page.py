@@ -258,7 +258,8 @@ def page() -> str:
     outputs = ["\n", join_lines(OUTPUTS), OUTPUTS_EXAMPLE, "\n", join_lines(OUTPUTS_SHELL), OUTPUTS_COMMANDS]
     outputs += ["\n", join_lines(OUTPUTS_SERVER)]
     machines = ["\n", join_lines(MACHINES), MACHINE_EXAMPLE, MACHINE_LIMITS]
-    return "".join([*head, "\n", join_lines(FUNCTIONS), "\n", join_lines(LAST), *sections(ESTIMATORS), *outputs, *machines])
+    middle = ["\n", join_lines(FUNCTIONS), "\n", join_lines(LAST), *sections(ESTIMATORS)]
+    return "".join([*head, *middle, *outputs, *machines])
 
 
 def main(arguments: list[str]) -> int:
