@@ -142,7 +142,7 @@ class UpdatableLearner(PolyLearner):
 
         Parameters
         ----------
-        indices : ndarray of int64, shape (n_features_in_,)
+        indices : ndarray of int64, shape (n_old_features,)
             The new column of each old column.
         n_features : int
             The new number of columns.
