@@ -30,7 +30,7 @@ INDICATOR = np.array(
 CLASSES = np.array([[one["town"], "old" if one["age"] > 45 else "new"] for one in RECORDS])
 
 
-def compiled(last: Any, targets: Any, classes: Any = None) -> Any:
+def compile_last_step(last: Any, targets: Any, classes: Any = None) -> Any:
     pipeline = make_pipeline(RecordEncoder(n_bins=4, min_count=1), last).fit(RECORDS, targets)
     return unkernel.compile(pipeline, classes=classes, measure=False)
 
@@ -38,9 +38,9 @@ def compiled(last: Any, targets: Any, classes: Any = None) -> Any:
 @pytest.fixture(scope="module")
 def models(tmp_path_factory) -> dict[str, Any]:
     return {
-        "labels": compiled(OneVsRestClassifier(LogisticRegression()), INDICATOR, TOPICS),
-        "outputs": compiled(MultiOutputClassifier(LogisticRegression()), CLASSES),
-        "numbers": compiled(Ridge(), INDICATOR[:, :2] * 1.5),
+        "labels": compile_last_step(OneVsRestClassifier(LogisticRegression()), INDICATOR, TOPICS),
+        "outputs": compile_last_step(MultiOutputClassifier(LogisticRegression()), CLASSES),
+        "numbers": compile_last_step(Ridge(), INDICATOR[:, :2] * 1.5),
     }
 
 
@@ -138,7 +138,7 @@ def test_many_outputs_are_listed_in_part(run, tmp_path):
     targets = (np.arange(len(RECORDS))[:, None] >> np.arange(12)) % 2
     targets[0], targets[1] = 0, 1
     inner = FixedThresholdClassifier(LogisticRegression(), threshold=0.25)
-    compiled(MultiOutputClassifier(inner), targets).save(tmp_path / "m.uk")
+    compile_last_step(MultiOutputClassifier(inner), targets).save(tmp_path / "m.uk")
     text = " ".join(run("inspect", tmp_path / "m.uk").out.split())
     assert "output 9 2 classes: 0, 1; 1 from a probability of 0.25 on" in text
     assert "output 10" not in text and "further outputs 2" in text

@@ -54,7 +54,7 @@ def _holds_floats(builder: Builder, number: int) -> bool:
 
 def translate_power_transformer(builder: Builder, transformer: Any, source: Source, where: str) -> Vector:
     """Make numbers more like those of a normal distribution, by a power per column; then scale them."""
-    vector = builder.dense(builder.checked(source, where))
+    vector = builder.dense(builder.check_numbers(source, where))
     lambdas = read_numbers(transformer.lambdas_)
     if not np.isfinite(lambdas).all():
         refuse(where, "has a column without an exponent: it had no numbers in fit")
@@ -79,12 +79,12 @@ def translate_quantile_transformer(builder: Builder, transformer: Any, source: S
             "gets a sparse matrix, whose zeros have no ranks: give the step before it sparse_output=False, "
             "or a ColumnTransformer sparse_threshold=0",
         )
-    vector = builder.dense(builder.checked(source, where))
+    vector = builder.dense(builder.check_numbers(source, where))
     quantiles = np.asarray(transformer.quantiles_, dtype=np.float64)
     if not (np.isfinite(quantiles).all() and (np.diff(quantiles, axis=0) >= 0).all()):
         refuse(where, "has a column whose quantiles do not ascend, or that had no numbers in fit")
     steep = [_find_steep_quantiles(column, transformer.references_) for column in quantiles.T]
-    vector = builder.snapped(vector, steep)
+    vector = builder.snap_to(vector, steep)
     table = {
         "input": vector.step,
         "quantiles": read_numbers(quantiles.T),

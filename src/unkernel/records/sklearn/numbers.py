@@ -19,7 +19,7 @@ def translate_standard_scaler(builder: Builder, scaler: Any, source: Source, whe
     """Subtract the mean and divide by the standard deviation."""
     mean = scaler.mean_ if scaler.with_mean else None
     return standardize(
-        builder, builder.checked(source, where), mean, scaler.scale_ if scaler.with_std else None
+        builder, builder.check_numbers(source, where), mean, scaler.scale_ if scaler.with_std else None
     )
 
 
@@ -32,7 +32,7 @@ def standardize(builder: Builder, vector: Vector, center: Any, scale: Any) -> Ve
 
 def translate_min_max_scaler(builder: Builder, scaler: Any, source: Source, where: str) -> Vector:
     """Map numbers linearly to a range."""
-    vector = builder.dense(builder.checked(source, where))
+    vector = builder.dense(builder.check_numbers(source, where))
     low, high = scaler.feature_range if scaler.clip else (None, None)
     return builder.add(
         steps.scale(vector.step, vector.names, multiply=scaler.scale_, add=scaler.min_, least=low, most=high)
@@ -41,7 +41,7 @@ def translate_min_max_scaler(builder: Builder, scaler: Any, source: Source, wher
 
 def translate_max_abs_scaler(builder: Builder, scaler: Any, source: Source, where: str) -> Vector:
     """Divide by the largest absolute value."""
-    vector = builder.checked(source, where)
+    vector = builder.check_numbers(source, where)
     low, high = (-1.0, 1.0) if getattr(scaler, "clip", False) else (None, None)
     return builder.add(steps.scale(vector.step, vector.names, divide=scaler.scale_, least=low, most=high))
 
@@ -50,34 +50,34 @@ def translate_robust_scaler(builder: Builder, scaler: Any, source: Source, where
     """Subtract the median and divide by the range between two quantiles."""
     center = scaler.center_ if scaler.with_centering else None
     scale = scaler.scale_ if scaler.with_scaling else None
-    return standardize(builder, builder.checked(source, where), center, scale)
+    return standardize(builder, builder.check_numbers(source, where), center, scale)
 
 
 def translate_normalizer(builder: Builder, transformer: Any, source: Source, where: str) -> Vector:
     """Divide each row by its norm."""
-    vector = builder.checked(source, where)
+    vector = builder.check_numbers(source, where)
     return builder.add(PlanStep("normalize", {"input": vector.step, "norm": transformer.norm}, vector.names))
 
 
 def translate_binarizer(builder: Builder, transformer: Any, source: Source, where: str) -> Vector:
     """Return 1 above the threshold, else 0."""
-    return binarize(builder, builder.checked(source, where), float(transformer.threshold))
+    return binarize(builder, builder.check_numbers(source, where), float(transformer.threshold))
 
 
 def binarize(builder: Builder, vector: Vector, threshold: float) -> Vector:
     """Return 1 for numbers above the threshold, else 0."""
     if threshold < 0:
         vector = builder.dense(vector)
-    vector = builder.snapped(vector, [[threshold]] * len(vector.names))
+    vector = builder.snap_to(vector, [[threshold]] * len(vector.names))
     names = [f"{name} > {threshold:g}" for name in vector.names]
     return builder.add(PlanStep("binarize", {"input": vector.step, "threshold": threshold}, names))
 
 
 def translate_k_bins(builder: Builder, discretizer: Any, source: Source, where: str) -> Vector:
     """Replace each number by its interval."""
-    vector = builder.dense(builder.checked(source, where))
+    vector = builder.dense(builder.check_numbers(source, where))
     edges = [np.asarray(column_edges, dtype=np.float64)[1:-1] for column_edges in discretizer.bin_edges_]
-    vector = builder.snapped(vector, edges)
+    vector = builder.snap_to(vector, edges)
     one_hot = discretizer.encode != "ordinal"
     names = list(vector.names)
     if one_hot:
@@ -107,7 +107,7 @@ def translate_simple_imputer(builder: Builder, imputer: Any, source: Source, whe
             refuse(where, "is an imputer behind another one, which is not supported")
         pairs = ((missing, fill) for fill in fills.tolist())
         return Raw(source.columns, dict(zip(source.columns, pairs, strict=True)))
-    vector = builder.dense(builder.checked(source, where))
+    vector = builder.dense(builder.check_numbers(source, where))
     numbers = fills.astype(np.float64)
     imputed = builder.add(steps.impute(vector.step, np.nan_to_num(numbers), vector.names, float(missing)))
     if np.isnan(numbers).any():
@@ -123,7 +123,7 @@ def translate_simple_imputer(builder: Builder, imputer: Any, source: Source, whe
 
 def translate_polynomial_features(builder: Builder, transformer: Any, source: Source, where: str) -> Vector:
     """Return the products of features."""
-    vector = builder.dense(builder.checked(source, where))
+    vector = builder.dense(builder.check_numbers(source, where))
     factors = list(_list_factors(transformer, len(vector.names)))
     if len(factors) != transformer.n_output_features_:
         refuse(where, "has other products than its parameters say: they were changed after the fit")
@@ -144,7 +144,9 @@ def _list_factors(transformer: Any, count: int) -> Iterator[tuple[int, ...]]:
 
 def translate_selector(builder: Builder, transformer: Any, source: Source, where: str) -> Vector:
     """Return the selected features."""
-    return select_features(builder, builder.checked(source, where), np.asarray(transformer.get_support()))
+    return select_features(
+        builder, builder.check_numbers(source, where), np.asarray(transformer.get_support())
+    )
 
 
 def select_features(builder: Builder, vector: Vector, mask: Any) -> Vector:

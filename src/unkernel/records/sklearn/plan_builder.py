@@ -63,7 +63,7 @@ class Builder:
             refuse(where, "takes numbers, and an imputer before it fills in strings")
         return self.add(steps.impute(vector.step, [fill for _, fill in fills], names, float(fills[0][0])))
 
-    def checked(self, source: Source, where: str) -> Vector:
+    def check_numbers(self, source: Source, where: str) -> Vector:
         """Return the source as a vector without infinite numbers, for steps that refuse them."""
         vector = self.numbers(source, where)
         return self.finite(vector, allows_missing=True) if self._may_be_infinite(vector.step) else vector
@@ -73,7 +73,7 @@ class Builder:
         table = {"input": vector.step, "allows_missing": allows_missing}
         return self.add(PlanStep("finite", table, vector.names))
 
-    def snapped(self, vector: Vector, points: Sequence[Any]) -> Vector:
+    def snap_to(self, vector: Vector, points: Sequence[Any]) -> Vector:
         """Return the vector, with numbers moved to the points of their columns that are closest.
 
         For steps that jump at these points: numbers move only as far as rounding errors may have moved them.

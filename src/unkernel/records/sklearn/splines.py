@@ -26,13 +26,13 @@ _OUTSIDE = {
 
 def translate_spline_transformer(builder: Builder, transformer: Any, source: Source, where: str) -> Vector:
     """Replace each number by the values of B-splines."""
-    vector = builder.dense(builder.checked(source, where))
+    vector = builder.dense(builder.check_numbers(source, where))
     splines = transformer.bsplines_
     kept = splines[0].c.shape[1] - (not transformer.include_bias)
     _check_splines(transformer, kept, where)
     bounds = [_find_bounds(transformer, number) for number in range(len(splines))]
     _check_bounds(transformer, bounds, where)
-    vector = builder.snapped(vector, [_list_jumps(transformer, *pair) for pair in enumerate(bounds)])
+    vector = builder.snap_to(vector, [_list_jumps(transformer, *pair) for pair in enumerate(bounds)])
     table = {
         "input": vector.step,
         "degree": int(splines[0].k),
